@@ -1,0 +1,26 @@
+from django.utils.translation import gettext_lazy as _
+
+from settings_catalog.guards import Guard, GuardedConfig, append_only
+
+
+class HistoryAccessConfig(GuardedConfig):
+    default = True
+    name = "history_access"
+    verbose_name = _("History access")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def guards(self) -> tuple[Guard, ...]:
+        """The record is append-only (`record-append-only`)."""
+        return append_only("history_access_turnconversationread")
+
+    def ready(self) -> None:
+        """Register the two settings, the checks, and what SQLite's connections need."""
+        super().ready()
+        from history_access import checks  # noqa: F401
+        from history_access.entries import CONVERSATION_REFERENCES, HISTORY_ACCESS
+        from history_access.models import text
+        from settings_catalog import catalog
+
+        catalog.register(HISTORY_ACCESS)
+        catalog.register(CONVERSATION_REFERENCES)
+        text.connect()

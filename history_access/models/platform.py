@@ -1,0 +1,48 @@
+"""The platform's own models, as its settings name them.
+
+Whoever imports this can reach every conversation: only `door` and `reach` may (`reach-one-door`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from django.apps import apps
+from django.db import router
+from django.db.models import Model, QuerySet
+
+from history_access.conf import conf
+from history_access.models.conversations import AbstractMessage, AbstractSession, AbstractTurn
+
+
+def session_model() -> type[AbstractSession]:
+    """The platform's sessions; a LookupError where the settings name no model."""
+    return cast("type[AbstractSession]", apps.get_model(conf.session_model))
+
+
+def message_model() -> type[AbstractMessage]:
+    """The platform's messages; a LookupError where the settings name no model."""
+    return cast("type[AbstractMessage]", apps.get_model(conf.message_model))
+
+
+def turn_model() -> type[AbstractTurn]:
+    """The platform's turns; a LookupError where the settings name no model."""
+    return cast("type[AbstractTurn]", apps.get_model(conf.turn_model))
+
+
+def primary() -> str:
+    """The database in which rights are evaluated and reads are recorded, never a replica (`reach-now`)."""
+    return router.db_for_write(session_model())
+
+
+def rows(query: "QuerySet[Model]", columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows of a query as dictionaries of these columns, each an expression.
+
+    Unlike `values(name=…)`, a name may be that of one of the platform's own fields.
+    """
+    for row in query.values_list(*columns.values()):
+        yield dict(zip(columns, row, strict=True))
+
+
+def one_row(query: "QuerySet[Model]", columns: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The first row of a query of which there is one at most."""
+    return next(rows(query.order_by()[:1], columns), None)

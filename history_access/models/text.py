@@ -1,0 +1,83 @@
+"""SQL for text that other people wrote: the same answer on PostgreSQL and on SQLite."""
+
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.db.models import Func, IntegerField, JSONField, TextField, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Length, Substr
+
+REPLACEMENT = "\ufffd"
+_SQLITE_FUNCTION = "history_access_without_nul"
+
+
+def without_nul(text: str | None) -> str | None:
+    """The text with each NUL replaced: SQLite's LENGTH and SUBSTR stop at one."""
+    return None if text is None else text.replace("\0", REPLACEMENT)
+
+
+class Text(Func):
+    """A column of text, never NULL, in which SQLite too reaches every character (`tool-text-is-hostile`).
+
+    Elsewhere a text holds no NUL, and the column stands for itself.
+    """
+
+    arity = 1
+    template = "%(expressions)s"
+    output_field = TextField()
+
+    def __init__(self, expression: Combinable | str) -> None:
+        super().__init__(Coalesce(expression, Value(""), output_field=TextField()))
+
+    def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """Call the function below for the few texts that need it."""
+        column, parameters = compiler.compile(self.source_expressions[0])
+        sql = (
+            f"CASE WHEN INSTR(CAST({column} AS BLOB), X'00') > 0 "
+            f"THEN {_SQLITE_FUNCTION}({column}) ELSE {column} END"
+        )
+        return sql, (*parameters, *parameters, *parameters)
+
+
+def characters(expression: Combinable | str) -> Func:
+    """How many characters (code points) a text has."""
+    return Length(Text(expression), output_field=IntegerField())
+
+
+def piece(expression: Combinable | str, offset: int | Combinable, length: int) -> Func:
+    """At most `length` characters of a text from `offset` (from 0) on; the database sends no others."""
+    position = offset + Value(1) if isinstance(offset, Combinable) else Value(offset + 1)
+    return Substr(Text(expression), position, length)
+
+
+class ToolNames(Func):
+    """The `name` of each call in a JSON list of calls, as a JSON list; arguments stay in the database."""
+
+    arity = 1
+    output_field = JSONField()
+
+    def as_postgresql(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """A path over jsonb; "lax" passes over whatever is no list of objects."""
+        template = "jsonb_path_query_array(%(expressions)s, 'lax $[*].name')"
+        return super().as_sql(compiler, connection, template=template, **extra)
+
+    def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """A subquery over the elements of the list."""
+        column, parameters = compiler.compile(self.source_expressions[0])
+        sql = (
+            f"(SELECT JSON_GROUP_ARRAY(JSON_EXTRACT(call.value, '$.name')) FROM JSON_EACH({column}) AS call "
+            f"WHERE call.type = 'object' AND JSON_TYPE(call.value, '$.name') IS NOT NULL)"
+        )
+        return sql, parameters
+
+
+def prepare_connection(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    """Teach a new SQLite connection the one function that `Text` calls."""
+    if connection.vendor == "sqlite":
+        connection.connection.create_function(_SQLITE_FUNCTION, 1, without_nul, deterministic=True)
+
+
+def connect() -> None:
+    """Prepare every connection that is opened from now on."""
+    connection_created.connect(prepare_connection, dispatch_uid=_SQLITE_FUNCTION)

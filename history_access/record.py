@@ -1,0 +1,187 @@
+"""The record: writes what a turn was given, in the transaction that reads it, and answers both ways.
+
+    begin · reach · fetch · record · look at the setting again · commit · only then hand over
+
+If the commit fails, or anything before it, nothing is handed over (`record-or-nothing`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db import connections, transaction
+from django.db.models import Count, Max, Min, QuerySet, Sum
+from django.utils import timezone
+
+from history_access.models import AbstractTurn, How, Named, RecordedName, TurnConversationRead, What
+from history_access.models.platform import primary
+from history_access.reach import Reach, reach_of, setting_of
+from settings_catalog.keys import key_text, optional_key_text
+
+Result = TypeVar("Result")
+
+_NAME_CHARACTERS = 200
+_BEGIN_POSTGRESQL = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on"
+
+
+class HistoryUnavailableError(Exception):
+    """Nothing can be read now: switched off, nobody to read as, or no record could be made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a turn is given of one conversation; numbers where it is messages, or a summary's range."""
+
+    session_id: Any
+    account_id: Any | None
+    account_name: str | None
+    what: What
+    characters: int
+    first_number: int | None = None
+    last_number: int | None = None
+
+
+Fetch = Callable[[Reach], tuple[Result, list[Given]]]
+
+
+def recorded(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Result:
+    """Run `fetch` within the turn's reach, record what it gives, commit, and return its result.
+
+    Everything happens in one durable transaction on the primary database (`record-or-nothing`). A
+    HistoryUnavailableError inside a transaction of the caller's, where the turn may read nothing, and where
+    the setting changed meanwhile; a NoTurnError without a turn. A database error is the caller's to handle:
+    whatever the exception, nothing was given.
+    """
+    using = primary()
+    with _durable(using):
+        reach = reach_of(turn)
+        if reach.closed_because is not None:
+            raise HistoryUnavailableError(reach.closed_because)
+        result, given = fetch(reach)
+        if given:
+            _write(using, reach, how, given)
+        if setting_of(reach.turn).value != reach.setting.value:
+            raise HistoryUnavailableError("The setting changed during this call; call again.")
+    return result
+
+
+@contextmanager
+def _durable(using: str) -> Iterator[None]:
+    """A transaction that nobody outside can roll back, in which each statement sees what is committed."""
+    connection = connections[using]
+    if not connection.in_atomic_block and not connection.get_autocommit():
+        raise HistoryUnavailableError(_OUTSIDE)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(transaction.atomic(using=using, durable=True))
+        except RuntimeError:
+            raise HistoryUnavailableError(_OUTSIDE) from None
+        if connection.vendor == "postgresql" and len(connection.atomic_blocks) == 1:
+            with connection.cursor() as cursor:
+                cursor.execute(_BEGIN_POSTGRESQL)
+        yield
+
+
+_OUTSIDE = (
+    "What is read is recorded in a transaction of its own: call the tools outside transaction.atomic() "
+    "(and outside views under ATOMIC_REQUESTS, or mark them non_atomic_requests)."
+)
+
+
+def _write(using: str, reach: Reach, how: How, given: Iterable[Given]) -> None:
+    """One row for each conversation, in one statement; and the names, apart, in one more."""
+    given, turn, now = list(given), reach.turn, timezone.now()
+    TurnConversationRead.objects.using(using).bulk_create(
+        TurnConversationRead(
+            workspace_id=key_text(turn.workspace_id),
+            agent_id=key_text(turn.agent_id),
+            turn_id=key_text(turn.id),
+            turn_account_id=optional_key_text(turn.account_id),
+            reader_id=key_text(turn.reader_id),
+            trigger_id=optional_key_text(turn.trigger_id),
+            session_id=key_text(one.session_id),
+            session_account_id=optional_key_text(one.account_id),
+            setting=reach.setting.value,
+            how=how,
+            what=one.what,
+            first_number=one.first_number,
+            last_number=one.last_number,
+            characters=one.characters,
+            read_at=now,
+        )
+        for one in given
+    )
+    names = sorted(set(_names(reach, given)))
+    RecordedName.objects.using(using).bulk_create(
+        (
+            RecordedName(
+                workspace_id=key_text(turn.workspace_id), kind=kind, key=key, name=name[:_NAME_CHARACTERS]
+            )
+            for kind, key, name in names
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def _names(reach: Reach, given: Iterable[Given]) -> Iterator[tuple[str, str, str]]:
+    turn = reach.turn
+    named: list[tuple[Named, Any, str | None]] = [
+        (Named.WORKSPACE, turn.workspace_id, turn.workspace_name),
+        (Named.AGENT, turn.agent_id, turn.agent_name),
+        (Named.ACCOUNT, turn.account_id, turn.account_name),
+        (Named.PERSON, turn.reader_id, reach.reader_name),
+        (Named.TRIGGER, turn.trigger_id, turn.trigger_name),
+        *((Named.ACCOUNT, one.account_id, one.account_name) for one in given),
+    ]
+    for kind, key, name in named:
+        if key is not None and name:
+            yield kind.value, key_text(key), name
+
+
+def conversations_drawn_on(turn: AbstractTurn | Any, *, workspace: Any = None) -> "QuerySet[Any, Any]":
+    """Which conversations a reply drew on: one row a conversation, by index (`record-both-ways`).
+
+    Takes a turn, or its key, also long after the turn is gone; `workspace` (or its key) narrows the query
+    to one shard. Rows have `session_id`, `session_account_id`, `reads`, `characters`, `first_read_at`,
+    `last_read_at`.
+    """
+    rows = _about(turn, workspace, turn_id=_key(turn))
+    return _totals(rows, ("session_id", "session_account_id")).order_by("first_read_at", "session_id")
+
+
+def turns_drawing_on(session: Any, *, workspace: Any = None) -> "QuerySet[Any, Any]":
+    """Which replies drew on a conversation: one row a turn, newest first (`record-both-ways`).
+
+    Takes a session or its key, also long after the session is gone. Rows have `turn_id`, `agent_id`,
+    `turn_account_id`, `reader_id`, `trigger_id`, `reads`, `characters`, `first_read_at`, `last_read_at`.
+    """
+    rows = _about(session, workspace, session_id=_key(session))
+    whose = ("turn_id", "agent_id", "turn_account_id", "reader_id", "trigger_id")
+    return _totals(rows, whose).order_by("-last_read_at", "turn_id")
+
+
+def _totals(rows: "QuerySet[TurnConversationRead]", whose: tuple[str, ...]) -> "QuerySet[Any, Any]":
+    totals: QuerySet[Any, Any] = rows.values(*whose).annotate(
+        reads=Count("id"),
+        characters=Sum("characters"),
+        first_read_at=Min("read_at"),
+        last_read_at=Max("read_at"),
+    )
+    return totals
+
+
+def _about(subject: Any, workspace: Any, **keys: str) -> "QuerySet[TurnConversationRead]":
+    rows = TurnConversationRead.objects.filter(**keys)
+    workspace = (
+        getattr(subject, "workspace_id", None) if workspace is None else getattr(workspace, "pk", workspace)
+    )
+    return rows if workspace is None else rows.filter(workspace_id=key_text(workspace))
+
+
+def _key(subject: Any) -> str:
+    """The key of a turn or session; a ValueError for None, which is never "every one"."""
+    key = getattr(subject, "pk", subject)
+    if key is None:
+        raise ValueError("name a turn or a conversation")
+    return key_text(key)

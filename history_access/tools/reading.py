@@ -1,0 +1,186 @@
+"""`read_conversation`: the words of one conversation, a page at a time."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from history_access import door, times
+from history_access.models import AbstractTurn, How, Role, What
+from history_access.paging import CursorError, read_cursor, write_cursor
+from history_access.quoting import cut, short, tool_names
+from history_access.reach import Reach
+from history_access.record import Given
+from history_access.tools.arguments import MOST_READ, ReadConversationArguments, validated
+from history_access.tools.errors import conversation_unavailable, invalid
+from history_access.tools.listing import account_name, conversation_of
+from history_access.tools.results import (
+    Message,
+    QuotedConversation,
+    QuotedMessage,
+    QuotedSummary,
+    Summary,
+    Truncated,
+    Unavailable,
+)
+from history_access.tools.running import run
+from settings_catalog.keys import key_text
+
+MESSAGE_CHARACTERS = 4_000
+PAGE_CHARACTERS = 20_000
+TOOL_NAME_CHARACTERS = 100
+
+Scope = tuple[str, ...]
+
+
+def read_conversation(turn: AbstractTurn | Any, /, **arguments: Any) -> QuotedConversation:
+    """A page of one conversation in the turn's reach, or its summary (`tool-read`, `tool-summary`).
+
+    Arguments as a model gives them: `conversation_id`, `start`, `limit`, `cursor`, `view`. What is given is
+    recorded. A ToolError for bad arguments, for a conversation out of reach and where nothing can be read;
+    a NoTurnError without a turn.
+    """
+    return read(turn, arguments)
+
+
+def read(turn: AbstractTurn | Any, arguments: Any) -> QuotedConversation:
+    """Like `read_conversation`, with the arguments just as a model sent them."""
+    asked = validated(ReadConversationArguments, arguments)
+    fetch = _summary_page if asked.view == "summary" else _messages_page
+    return run(turn, How.HISTORY, lambda reach: fetch(reach, asked))
+
+
+def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[QuotedConversation, list[Given]]:
+    scope = _scope(reach, asked)
+    start, offset = _resume(asked, scope, first=1) if asked.cursor else (asked.start or 1, 0)
+    key = door.key_of(asked.conversation_id)
+    most = 1 if offset else min(asked.limit, MOST_READ)
+    caps = door.Caps(messages=most, message_characters=MESSAGE_CHARACTERS, page_characters=PAGE_CHARACTERS)
+    rows = door.page(reach, key, start=start, offset=offset, caps=caps)
+    head = _head(reach, door.head(reach, key))
+    shown = [row for row in rows if row.text is not None]
+    zone = times.zone_of(reach.turn.time_zone)
+    messages = [_message(row, reach, head, zone, scope) for row in shown]
+    beyond = rows[len(shown)] if len(rows) > len(shown) else None
+    result = QuotedConversation(
+        by="history",
+        view="messages",
+        conversation=conversation_of(head, zone),
+        messages=messages,
+        summary=None,
+        unavailable=_trimmed(head, start),
+        next_cursor=write_cursor([beyond.number, 0], scope) if beyond else None,
+    )
+    return result, [_given_messages(head, messages)]
+
+
+def _summary_page(reach: Reach, asked: ReadConversationArguments) -> tuple[QuotedConversation, list[Given]]:
+    scope = _scope(reach, asked)
+    offset = _resume(asked, scope, first=0)[1] if asked.cursor else 0
+    found = door.head(
+        reach, door.key_of(asked.conversation_id), summary_from=offset, most=PAGE_CHARACTERS + 1
+    )
+    head = _head(reach, found)
+    zone = times.zone_of(reach.turn.time_zone)
+    summary = _summary(head, offset, scope)
+    result = QuotedConversation(
+        by="history",
+        view="summary",
+        conversation=conversation_of(head, zone),
+        messages=[],
+        summary=summary,
+        unavailable=_trimmed(head, 1),
+        next_cursor=None,
+    )
+    return result, [_given_summary(head, summary)]
+
+
+def _scope(reach: Reach, asked: ReadConversationArguments) -> Scope:
+    turn = reach.turn
+    return ("read", key_text(turn.agent_id), key_text(turn.reader_id), asked.conversation_id, asked.view)
+
+
+def _resume(asked: ReadConversationArguments, scope: Scope, *, first: int) -> tuple[int, int]:
+    """Where a cursor points: a message's number (not below `first`) and an offset into its text."""
+    try:
+        number, offset = read_cursor(asked.cursor or "", scope)
+    except CursorError as error:
+        rule = f"{error}: it belongs to one conversation and view; leave it out to begin again"
+        raise invalid("cursor", rule) from None
+    return max(number, first), offset
+
+
+def _head(reach: Reach, found: door.SessionHead | None) -> door.SessionHead:
+    """The session, looked at after its messages: the one answer for whatever is not in reach now."""
+    if found is None:
+        raise conversation_unavailable()
+    return found
+
+
+def _message(
+    row: door.MessageRow, reach: Reach, head: door.SessionHead, zone: ZoneInfo, scope: Scope
+) -> Message:
+    text = cut(row.text or "", MESSAGE_CHARACTERS)
+    name = reach.turn.agent_name if row.role == Role.AGENT else head.person_name
+    return Message(
+        number=row.number,
+        speaker="agent" if row.role == Role.AGENT else "person",
+        at=times.local(row.created_at, zone),
+        quoted=QuotedMessage(
+            name=short(name, door.NAME_CHARACTERS) if name else None,
+            text=text or None,
+            tool_calls=tool_names(row.tool_names, TOOL_NAME_CHARACTERS),
+        ),
+        offset=row.offset,
+        truncated=_truncated(len(text), row.characters, row.offset, [row.number], scope),
+    )
+
+
+def _truncated(shown: int, total: int, offset: int, number: list[int], scope: Scope) -> Truncated | None:
+    end = offset + shown
+    if end >= total:
+        return None
+    return Truncated(shown=shown, total=total, continue_=write_cursor([*number, end], scope))
+
+
+def _trimmed(head: door.SessionHead, start: int) -> Unavailable | None:
+    """What is gone of the messages that were asked for; a start far enough from the end asks for all."""
+    if start < 0:
+        start = 1 if -start > head.message_count else head.trimmed_before
+    if start >= head.trimmed_before:
+        return None
+    return Unavailable(first=start, last=head.trimmed_before - 1)
+
+
+def _summary(head: door.SessionHead, offset: int, scope: Scope) -> Summary | None:
+    if not head.summary_characters:
+        return None
+    text = cut(head.summary or "", PAGE_CHARACTERS)
+    return Summary(
+        through=head.summary_through or 0,
+        messages_after=head.messages_after,
+        quoted=QuotedSummary(text=text),
+        offset=offset,
+        truncated=_truncated(len(text), head.summary_characters, offset, [0], scope),
+    )
+
+
+def _given_messages(head: door.SessionHead, messages: list[Message]) -> Given:
+    return Given(
+        session_id=head.id,
+        account_id=head.account_id,
+        account_name=account_name(head),
+        what=What.MESSAGES if messages else What.TITLE,
+        characters=sum(len(message.quoted.text or "") for message in messages),
+        first_number=messages[0].number if messages else None,
+        last_number=messages[-1].number if messages else None,
+    )
+
+
+def _given_summary(head: door.SessionHead, summary: Summary | None) -> Given:
+    return Given(
+        session_id=head.id,
+        account_id=head.account_id,
+        account_name=account_name(head),
+        what=What.SUMMARY if summary else What.TITLE,
+        characters=len(summary.quoted.text) if summary else 0,
+        last_number=summary.through if summary else None,
+    )

@@ -1,0 +1,30 @@
+"""Runs one call of a tool, and turns whatever stands in its way into a `ToolError`."""
+
+import logging
+from typing import Any, TypeVar
+
+from django.db import DatabaseError
+
+from history_access.models import AbstractTurn, How
+from history_access.record import Fetch, HistoryUnavailableError, recorded
+from history_access.tools.errors import history_unavailable
+
+logger = logging.getLogger("history_access")
+
+FAILED = "History could not be read and recorded; nothing was read."
+
+Result = TypeVar("Result")
+
+
+def run(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Result:
+    """The recorded result of `fetch`; a ToolError `history_unavailable` where there can be none.
+
+    A NoTurnError, and whatever the platform's own authority raises, pass through.
+    """
+    try:
+        return recorded(turn, how, fetch)
+    except HistoryUnavailableError as error:
+        raise history_unavailable(str(error)) from None
+    except DatabaseError:
+        logger.exception("The database refused a read of history; nothing was given.")
+        raise history_unavailable(FAILED) from None

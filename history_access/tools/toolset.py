@@ -1,0 +1,97 @@
+"""The tools that one turn may use, for a platform's agent loop."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
+from pydantic import BaseModel
+
+from history_access.models import AbstractTurn
+from history_access.quoting import wire_text
+from history_access.reach import Reach, setting_of, turn_facts
+from history_access.tools.arguments import Arguments, ListConversationsArguments, ReadConversationArguments
+from history_access.tools.definitions import Dialect, definition
+from history_access.tools.errors import ToolError, history_unavailable, invalid
+from history_access.tools.listing import listed
+from history_access.tools.reading import read
+from history_access.tools.running import FAILED
+
+logger = logging.getLogger("history_access")
+
+_ARGUMENTS: dict[str, type[Arguments]] = {
+    model.tool: model for model in (ListConversationsArguments, ReadConversationArguments)
+}
+_TOOLS: dict[str, Callable[[Any, Any], BaseModel]] = {"list_conversations": listed, "read_conversation": read}
+
+
+class Toolset:
+    """The tools of one turn. False where it is offered none, so that its model is not told of any.
+
+    `names` is what was offered when it was made. Every call is checked again when it runs.
+    """
+
+    def __init__(self, turn_id: Any, names: tuple[str, ...]) -> None:
+        self.turn_id = turn_id
+        self.names = names
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def definitions(self, dialect: Dialect, *, strict: bool = False) -> list[dict[str, Any]]:
+        """The offered tools for a model's API; `strict` is OpenAI's strict form.
+
+        A ValueError for a dialect other than "openai", "anthropic", "mcp" and "json_schema".
+        """
+        return [definition(_ARGUMENTS[name], dialect, strict=strict) for name in self.names]
+
+    def call(self, name: str, arguments: Any) -> dict[str, Any]:
+        """Run one call of the model and return its result, ready for JSON (see the wire form).
+
+        It never raises into the agent's loop: what goes wrong is a result of kind "error" (`tool-errors`).
+        """
+        try:
+            return self._run(name, arguments)
+        except ToolError as error:
+            return error.as_result()
+        except Exception:  # the loop must go on, and the model must not see why
+            logger.exception("A history tool failed; nothing was given.")
+            return history_unavailable(FAILED).as_result()
+
+    def call_text(self, name: str, arguments: Any) -> str:
+        """Like `call`, as the JSON text to hand to a model (`tool-quoted`)."""
+        return wire_text(self.call(name, arguments))
+
+    async def acall(self, name: str, arguments: Any) -> dict[str, Any]:
+        """Like `call`, from async code; it runs in Django's thread for database work."""
+        return await sync_to_async(self._call_in_thread)(name, arguments)
+
+    async def acall_text(self, name: str, arguments: Any) -> str:
+        """Like `call_text`, from async code."""
+        return wire_text(await self.acall(name, arguments))
+
+    def _call_in_thread(self, name: str, arguments: Any) -> dict[str, Any]:
+        """Nobody else closes the connection of a thread that serves no request."""
+        close_old_connections()
+        try:
+            return self.call(name, arguments)
+        finally:
+            close_old_connections()
+
+    def _run(self, name: str, arguments: Any) -> dict[str, Any]:
+        tool = _TOOLS.get(name) if isinstance(name, str) else None
+        if tool is None:
+            raise invalid(None, f"There is no such tool; there are {', '.join(_TOOLS)}.")
+        return tool(self.turn_id, arguments).model_dump(mode="json")
+
+
+def toolset_for(turn: AbstractTurn | Any) -> Toolset:
+    """The tools that this turn may use now; false where there are none. Two statements.
+
+    Both while history access is above none for the turn's agent and there is somebody to read as;
+    otherwise none. Takes a turn or its key; a NoTurnError where there is none.
+    """
+    facts = turn_facts(turn)
+    reach = Reach(turn=facts, setting=setting_of(facts), granted=False, reader_name=None)
+    return Toolset(facts.id, () if reach.closed_because else tuple(_TOOLS))

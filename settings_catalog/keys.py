@@ -1,0 +1,20 @@
+"""Keys as this project stores them: its own sort by time, everybody else's are kept as text."""
+
+import uuid
+
+from uuid_utils.compat import uuid7 as _uuid7
+
+
+def uuid7() -> uuid.UUID:
+    """A new key that sorts by time, so that inserts stay at the end of an index."""
+    return _uuid7()
+
+
+def key_text(key: object) -> str:
+    """The one text form of a platform's key; an integer 7 is "7", a UUID has its hyphens."""
+    return str(key)
+
+
+def optional_key_text(key: object | None) -> str | None:
+    """Like `key_text`, with the absent key kept absent: 0 and "" are keys, None is none."""
+    return None if key is None else key_text(key)

@@ -1,0 +1,166 @@
+"""The one place that combines the levels of a setting and says why a value holds."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import router
+from django.db.models import Q
+
+from settings_catalog.catalog import Choice, Entry, get
+from settings_catalog.models import SettingValue
+from settings_catalog.places import Level, Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One rung of the ladder as it was read: what its row asks for and allows, None where it says nothing."""
+
+    place: Place
+    value: str | None
+    ceiling: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """What held a value down: a ceiling at `by`, or the entry's guard (None); `reason` follows "because"."""
+
+    by: Level | None
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolution:
+    """Which value holds and why (`catalog-explains`); `str()` says it in one sentence for an operator.
+
+    `asked_at` is None where nothing asks and the default counts. `held_by` is None where nothing was held
+    down. `steps` run from the nearest place to the platform. `faults` are sentences about stored values
+    that the entry does not know.
+    """
+
+    entry: Entry
+    place: Place
+    value: str
+    asked: str
+    asked_at: Level | None
+    held_by: Hold | None
+    steps: tuple[Step, ...]
+    faults: tuple[str, ...]
+
+    @property
+    def choice(self) -> Choice:
+        """The effective value with its words."""
+        return self.entry.choice(self.value)
+
+    def allows(self, value: str) -> bool:
+        """Whether the effective value is at least `value`."""
+        return self.entry.rank(self.value) >= self.entry.rank(value)
+
+    def __str__(self) -> str:
+        asked = f"Asked for {self.asked} on the {self.asked_at.value}" if self.asked_at else ""
+        asked = asked or f"Nothing is asked for, which means {self.asked}"
+        if not self.entry.knows(self.asked):
+            asked += f", which is unknown and counts as {self.entry.least}"
+        if self.held_by is None:
+            return f"{asked}; nothing holds it down."
+        return f"{asked}; held at {self.value}, because {self.held_by.reason}."
+
+
+Row = tuple[str | None, str | None]
+
+
+def resolve(key: str, agent: Any = None, *, workspace: Any = None) -> Resolution:
+    """The value of a setting for an agent, a workspace, or (with neither) the platform, as it holds now.
+
+    One SQL query, never cached (`catalog-fresh`). A CatalogError where no entry has this key.
+    """
+    platform = agent is None and workspace is None
+    return resolve_at(key, Place.of(agent=agent, workspace=workspace, platform=platform))
+
+
+def resolve_at(key: str, place: Place) -> Resolution:
+    """Like `resolve`, for a place given by its keys."""
+    return resolve_many(key, [place])[place]
+
+
+def resolve_many(key: str, places: Iterable[Place]) -> dict[Place, Resolution]:
+    """The value at each of several places, with one query for all of them."""
+    entry, places = get(key), list(places)
+    using = router.db_for_write(SettingValue)
+    stored = SettingValue.objects.using(using).filter(_among(places), entry=key)
+    rows = {row.place: (row.value, row.ceiling) for row in stored}
+    return {place: combine(entry, place, rows) for place in places}
+
+
+def combine(entry: Entry, place: Place, rows: Mapping[Place, Row]) -> Resolution:
+    """The rule itself (`catalog-resolve`), from the rows of the ladder."""
+    steps = tuple(_step(rung, rows.get(rung, (None, None))) for rung in place.ladder)
+    asking = next((step for step in steps if step.value is not None), None)
+    asked = asking.value if asking and asking.value is not None else entry.default
+    value, held_by = _held_by_ceilings(entry, asked, steps)
+    if entry.guard is not None and place.agent_id is not None:
+        value, held_by = _held_by_guard(entry, place.agent_id, value, held_by)
+    return Resolution(
+        entry=entry,
+        place=place,
+        value=value,
+        asked=asked,
+        asked_at=asking.place.level if asking else None,
+        held_by=held_by,
+        steps=steps,
+        faults=tuple(_faults(entry, steps)),
+    )
+
+
+def _among(places: Iterable[Place]) -> Q:
+    rungs = {rung for place in places for rung in place.ladder}
+    workspaces = sorted(rung.workspace_id or "" for rung in rungs if rung.level is Level.WORKSPACE)
+    agents = sorted(rung.agent_id or "" for rung in rungs if rung.level is Level.AGENT)
+    return (
+        Q(level=Level.PLATFORM)
+        | Q(level=Level.WORKSPACE, workspace_id__in=workspaces)
+        | Q(level=Level.AGENT, workspace_id__in=workspaces, agent_id__in=agents)
+    )
+
+
+def _step(place: Place, row: Row) -> Step:
+    return Step(place=place, value=row[0], ceiling=row[1])
+
+
+def _held_by_ceilings(entry: Entry, asked: str, steps: Iterable[Step]) -> tuple[str, Hold | None]:
+    value, held_by = entry.choice(asked).value, None
+    for step in steps:
+        ceiling = step.ceiling
+        if ceiling is None and step.place.level is Level.PLATFORM:
+            ceiling = entry.starting_ceiling
+        if ceiling is None or entry.rank(ceiling) > entry.rank(value):
+            continue
+        if entry.rank(ceiling) < entry.rank(value) or held_by is not None:
+            value = entry.choice(ceiling).value
+            held_by = Hold(by=step.place.level, value=value, reason=_ceiling_reason(entry, step, ceiling))
+    return value, held_by
+
+
+def _ceiling_reason(entry: Entry, step: Step, ceiling: str) -> str:
+    if not entry.knows(ceiling):
+        return f"{step.place.phrase} has the unknown ceiling {ceiling!r}, which counts as {entry.least}"
+    return f"{step.place.phrase} allows nothing above {ceiling}"
+
+
+def _held_by_guard(entry: Entry, agent_id: str, value: str, held_by: Hold | None) -> tuple[str, Hold | None]:
+    lowered = entry.guard(agent_id, value) if entry.guard else None
+    if lowered is None or entry.rank(lowered.value) >= entry.rank(value):
+        return value, held_by
+    value = entry.choice(lowered.value).value
+    return value, Hold(by=None, value=value, reason=str(lowered.why))
+
+
+def _faults(entry: Entry, steps: Iterable[Step]) -> Iterable[str]:
+    for step in steps:
+        for kind, stored in (("value", step.value), ("ceiling", step.ceiling)):
+            if stored is not None and not entry.knows(stored):
+                yield (
+                    f"The {kind} {stored!r} on {step.place.phrase} is not one of {entry.key}'s choices "
+                    f"and counts as {entry.least}."
+                )

@@ -1,0 +1,34 @@
+"""Fixtures: a small world on the agent platform, and the guards lifted where a test flushes the database."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from history_access.testing import lift_guards
+from tests.worlds import World
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    """Hollowbrook with its people, agents and settings, inside the test's own transaction."""
+    return World.create()
+
+
+@pytest.fixture
+def open_world(committed_db: None) -> World:
+    """The same world, committed: for tests with several connections or real transactions."""
+    return World.create()
+
+
+@pytest.fixture
+def committed_db(transactional_db: None) -> Iterator[None]:
+    """A database without a surrounding transaction; its guards are lifted just before it is emptied."""
+    yield
+    lift_guards()
+
+
+@pytest.fixture
+def statements(django_assert_num_queries: Any) -> Any:
+    """Assert how many statements a block runs, transaction control included."""
+    return django_assert_num_queries

@@ -1,0 +1,10 @@
+"""Settings of the tests: the example platform's, on the database that `TEST_DATABASE` names."""
+
+from demo.settings import *  # noqa: F403
+from demo.settings import INSTALLED_APPS as DEMO_APPS
+from tests.databases import chosen
+
+DATABASES = {"default": chosen()}
+INSTALLED_APPS = [*DEMO_APPS, "tests"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+LOGGING = {"version": 1, "disable_existing_loggers": False}
