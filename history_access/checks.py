@@ -1,1 +1,190 @@
-"""System checks: what a platform must have for history access to be right. See `docs/` for each."""
+"""System checks: what a platform must have for history access to be right."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as CheckWarning
+from django.db import connections, router
+from django.db.models import ForeignKey, Model
+from django.utils.module_loading import import_string
+
+from history_access.authority import Authority
+from history_access.conf import KNOWN, conf
+from history_access.models import AbstractMessage, AbstractSession, AbstractTurn, TurnConversationRead
+from history_access.models.platform import message_model, primary, session_model, turn_model
+from settings_catalog import guards
+
+_MODELS: dict[str, tuple[Callable[[], type[Model]], type[Model]]] = {
+    "SESSION_MODEL": (session_model, AbstractSession),
+    "MESSAGE_MODEL": (message_model, AbstractMessage),
+    "TURN_MODEL": (turn_model, AbstractTurn),
+}
+_COLUMNS = {
+    "SESSION_MODEL": ("workspace_id", "agent_id", "account_id", "person_id"),
+    "MESSAGE_MODEL": ("workspace_id", "session_id"),
+    "TURN_MODEL": ("workspace_id", "session_id", "sender_id", "trigger_id"),
+}
+
+
+@register(Tags.compatibility)
+def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """E001: an unknown key in HISTORY_ACCESS. E002: a link without {id}."""
+    errors: list[CheckMessage] = [
+        Error(
+            f"HISTORY_ACCESS has the unknown key {key!r}.",
+            hint=f"Known keys are {', '.join(sorted(KNOWN))}.",
+            id="history_access.E001",
+        )
+        for key in sorted(conf.given.keys() - KNOWN)
+    ]
+    if conf.conversation_url is not None and "{id}" not in str(conf.conversation_url):
+        hint = 'Write it like "https://chat.example/conversations/{id}", or leave it out.'
+        errors.append(Error("CONVERSATION_URL does not contain {id}.", hint=hint, id="history_access.E002"))
+    return errors
+
+
+@register(Tags.models)
+def check_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """E003: a model is not named, or of the wrong kind. E004: a column is missing. E005: a wrong relation."""
+    errors = [error for name in _MODELS for error in _check_kind(name)]
+    if errors:
+        return errors
+    return [
+        *(error for name in _MODELS for error in _check_columns(name)),
+        *_check_session_relation("MESSAGE_MODEL", message_model()),
+        *_check_session_relation("TURN_MODEL", turn_model()),
+        *_check_paths(),
+    ]
+
+
+def _check_kind(name: str) -> Iterable[CheckMessage]:
+    load, abstract = _MODELS[name]
+    try:
+        model = load()
+    except (KeyError, LookupError, ValueError):
+        hint = f'Set HISTORY_ACCESS["{name}"] = "app_label.Model" to a model of an installed app.'
+        yield Error(f"HISTORY_ACCESS[{name!r}] names no model.", hint=hint, id="history_access.E003")
+        return
+    if not issubclass(model, abstract):
+        hint = f"Subclass history_access.models.{abstract.__name__} over your table or view."
+        message = f"{model._meta.label} is no {abstract.__name__}."
+        yield Error(message, obj=model, hint=hint, id="history_access.E003")
+
+
+def _check_columns(name: str) -> Iterable[CheckMessage]:
+    model = _MODELS[name][0]()
+    there = {field.attname for field in model._meta.concrete_fields}
+    for column in _COLUMNS[name]:
+        if column not in there:
+            hint = (
+                f"Add a foreign key `{column.removesuffix('_id')}`, or a field `{column}` over your column."
+            )
+            yield Error(
+                f"{model._meta.label} has no {column}.", obj=model, hint=hint, id="history_access.E004"
+            )
+
+
+def _check_session_relation(name: str, model: type[Model]) -> Iterable[CheckMessage]:
+    """Messages and turns are joined to their session, so theirs must be a real relation."""
+    fields = {field.attname: field for field in model._meta.concrete_fields}
+    field = fields.get("session_id")
+    if field is None or (isinstance(field, ForeignKey) and field.related_model is session_model()):
+        return
+    hint = "Declare it as models.ForeignKey(YourSession, ...); db_constraint=False will do over a view."
+    message = f"{model._meta.label}.session is no foreign key to {session_model()._meta.label}."
+    yield Error(message, obj=model, hint=hint, id="history_access.E005")
+
+
+def _check_paths() -> Iterable[CheckMessage]:
+    """E006: a path to a name, a time zone or an owner leads nowhere."""
+    sessions, turns = session_model(), turn_model()
+    paths = [
+        *(
+            (sessions, name)
+            for name in ("workspace_name", "time_zone", "agent_name", "account_name", "person_name")
+        ),
+        *((turns, name) for name in ("trigger_owner", "trigger_name")),
+    ]
+    for model, name in paths:
+        path = getattr(model, name)
+        if path is not None and not _leads_somewhere(model, path):
+            hint = f"Set `{name}` on the model to a path like {_example(name)!r}, or to None."
+            message = f"{model._meta.label}.{name} is {path!r}, which leads to no field."
+            yield Error(message, obj=model, hint=hint, id="history_access.E006")
+
+
+def _leads_somewhere(model: type[Model], path: str) -> bool:
+    try:
+        str(model._base_manager.values_list(path).query)
+    except Exception:  # a FieldError, or whatever the path ran into
+        return False
+    return True
+
+
+def _example(name: str) -> str:
+    return {"trigger_owner": "trigger__owner_id", "time_zone": "workspace__time_zone"}.get(
+        name, "agent__name"
+    )
+
+
+@register(Tags.security)
+def check_authority(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """E007: the authority is not named, cannot be loaded, or does not answer the port."""
+    try:
+        found = import_string(conf.given["AUTHORITY"])()
+    except KeyError:
+        return [_authority_error('HISTORY_ACCESS["AUTHORITY"] is not set.')]
+    except Exception as error:  # whatever the platform's own module raises is the finding
+        return [_authority_error(f"{conf.given['AUTHORITY']!r} cannot be loaded: {error}")]
+    return [] if isinstance(found, Authority) else [_authority_error(f"{found!r} is no Authority.")]
+
+
+def _authority_error(message: str) -> CheckMessage:
+    hint = "Name a subclass of history_access.authority.Authority that takes no arguments."
+    return Error(message, hint=hint, id="history_access.E007")
+
+
+@register(Tags.database)
+def check_guards(
+    app_configs: Any, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """E008: a table can be altered that must not be, because a guard is missing (`record-append-only`)."""
+    configs = [config for config in apps.get_app_configs() if isinstance(config, guards.GuardedConfig)]
+    ours = [config for config in configs if config.name.startswith("history_access")]
+    wanted = [guard for config in ours for guard in config.guards()]
+    return guards.missing_errors(databases, wanted, "history_access.E008")
+
+
+@register(Tags.database)
+def check_one_database(
+    app_configs: Any, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """E009: sessions and the record live in two databases, so that no transaction covers both."""
+    try:
+        sessions, record = primary(), router.db_for_write(TurnConversationRead)
+    except (KeyError, LookupError):
+        return []
+    if sessions == record:
+        return []
+    hint = "Route both to one database: a read and its record are one transaction."
+    message = f"Sessions are in the database {sessions!r} and the record is in {record!r}."
+    return [Error(message, hint=hint, id="history_access.E009")]
+
+
+@register(Tags.database)
+def check_sqlite(
+    app_configs: Any, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """W001: SQLite begins transactions late, so that reads at the same time fail instead of waiting."""
+    return [
+        CheckWarning(
+            f"The SQLite database {alias!r} does not begin its transactions with IMMEDIATE.",
+            hint='Set DATABASES[...]["OPTIONS"]["transaction_mode"] = "IMMEDIATE".',
+            id="history_access.W001",
+        )
+        for alias in databases or ()
+        if connections[alias].vendor == "sqlite"
+        and connections[alias].settings_dict["OPTIONS"].get("transaction_mode") != "IMMEDIATE"
+    ]

@@ -98,8 +98,8 @@ def set_at(
             before.value if isinstance(value, Unchanged) else value,
             before.ceiling if isinstance(ceiling, Unchanged) else ceiling,
         )
-        _write(entry, place, after)
         if after != before:
+            _write(entry, place, before, after)
             _log(entry, place, before, after, by, why)
         return resolve_at(key, place)
 
@@ -148,12 +148,7 @@ def _check_exists(place: Place) -> None:
 
 def _rows(entry: Entry, place: Place) -> "QuerySet[SettingValue]":
     using = router.db_for_write(SettingValue)
-    return SettingValue.objects.using(using).filter(
-        entry=entry.key,
-        level=place.level,
-        workspace_id=place.workspace_id,
-        agent_id=place.agent_id,
-    )
+    return SettingValue.objects.using(using).filter(entry=entry.key, **place._asdict())
 
 
 def _locked(entry: Entry, place: Place) -> _State:
@@ -168,19 +163,17 @@ def _locked(entry: Entry, place: Place) -> _State:
     return _State()
 
 
-def _write(entry: Entry, place: Place, state: _State) -> None:
+def _write(entry: Entry, place: Place, before: _State, after: _State) -> None:
+    """Make `before` into `after`: a row that was there is locked; one that was not may not have come since."""
     rows = _rows(entry, place)
-    if state == _State():
+    if after == _State():
         rows.delete()
-    elif not rows.update(value=state.value, ceiling=state.ceiling):
+    elif before != _State():
+        rows.update(value=after.value, ceiling=after.ceiling)
+    else:
         try:
-            rows.create(
-                entry=entry.key,
-                level=place.level,
-                workspace_id=place.workspace_id,
-                agent_id=place.agent_id,
-                value=state.value,
-                ceiling=state.ceiling,
+            SettingValue.objects.using(rows.db).create(
+                entry=entry.key, **place._asdict(), value=after.value, ceiling=after.ceiling
             )
         except IntegrityError:
             raise SettingError("place", "somebody else set this at the same moment; look again") from None
@@ -189,9 +182,7 @@ def _write(entry: Entry, place: Place, state: _State) -> None:
 def _log(entry: Entry, place: Place, before: _State, after: _State, by: Any, why: str) -> None:
     SettingChange.objects.using(router.db_for_write(SettingChange)).create(
         entry=entry.key,
-        level=place.level,
-        workspace_id=place.workspace_id,
-        agent_id=place.agent_id,
+        **place._asdict(),
         changed_at=timezone.now(),
         by_id=key_text(by.pk),
         value_before=before.value,
