@@ -47,5 +47,8 @@ def moment(text: str, zone: ZoneInfo, *, end_of_day: bool = False) -> datetime:
 
 
 def local(at: datetime, zone: ZoneInfo) -> str:
-    """An instant in ISO 8601 with the zone's offset."""
-    return at.astimezone(zone).isoformat()
+    """An instant in ISO 8601 with the zone's offset; in UTC where the zone's own is outside the calendar."""
+    try:
+        return at.astimezone(zone).isoformat()
+    except OverflowError:
+        return at.astimezone(UTC).isoformat()

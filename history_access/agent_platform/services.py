@@ -29,6 +29,23 @@ def storable(text: str) -> str:
     return text.replace("\0", REPLACEMENT).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def storable_json(value: Any) -> Any:
+    """A JSON value with every text in it made `storable`, the names of its fields too."""
+    match value:
+        case str():
+            return storable(value)
+        case list() | tuple():
+            return [storable_json(one) for one in value]
+        case dict():
+            return {storable_json(name): storable_json(one) for name, one in value.items()}
+    return value
+
+
+def is_readable(role: str, *, hidden: bool) -> bool:
+    """Whether an entry is read and counted (`tool-count`): `Message.readable`, of one not yet stored."""
+    return role in (Role.PERSON, Role.AGENT) and not hidden
+
+
 def open_session(
     agent: Agent,
     *,
@@ -74,7 +91,7 @@ def add_message(
     if role not in Role.values:
         raise ValueError(f"role: {role!r} is not one of {', '.join(Role.values)}")
     at = at or timezone.now()
-    readable = role in (Role.PERSON, Role.AGENT) and not hidden
+    readable = is_readable(role, hidden=hidden)
     with transaction.atomic(using=_using()):
         _lock(session, message_count=F("message_count") + int(readable), last_moved_at=_later(at))
         return Message.objects.using(_using()).create(
@@ -84,7 +101,7 @@ def add_message(
             role=role,
             hidden=hidden,
             text=storable(text),
-            tool_calls=list(tool_calls),
+            tool_calls=storable_json(list(tool_calls)),
             created_at=at,
         )
 
