@@ -11,3 +11,10 @@ class ReplicaForReads:
 
     def db_for_write(self, model: Any, **hints: Any) -> str:
         return "default"
+
+
+class RecordElsewhere:
+    """The record is written to another database than the sessions."""
+
+    def db_for_write(self, model: Any, **hints: Any) -> str:
+        return "elsewhere" if model._meta.app_label == "history_access" else "default"

@@ -1,0 +1,209 @@
+"""Each system check: its id, its hint, and the fault that it finds, with the sound project beside it."""
+
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.db import connections, models
+from django.test.utils import isolate_apps
+
+from history_access.models import AbstractSession
+
+PREFIXES = ("history_access.", "settings_catalog.")
+
+
+def found(**given: Any) -> list[Any]:
+    return [message for message in run_checks(**given) if message.id.startswith(PREFIXES)]
+
+
+def test_a_sound_project_has_no_findings(db: None) -> None:
+    assert found(databases=["default"]) == []
+
+
+def history(**changes: Any) -> dict[str, Any]:
+    from django.conf import settings
+
+    kept = {name: value for name, value in settings.HISTORY_ACCESS.items() if name not in changes}
+    return {"HISTORY_ACCESS": kept | {name: value for name, value in changes.items() if value is not None}}
+
+
+class NoAuthority:
+    """Loads, and answers nothing."""
+
+
+class BrokenAuthority:
+    """Cannot be made."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("no directory to ask")
+
+
+HERE = __name__
+SETTINGS: list[tuple[str, dict[str, Any] | Any, str, str]] = [
+    (
+        "settings_catalog.E001",
+        {"SETTINGS_CATALOG_WORKSPACE_MODEL": "nowhere.Nothing"},
+        "WORKSPACE_MODEL names no",
+        "app_label.Model",
+    ),
+    (
+        "settings_catalog.E001",
+        {"SETTINGS_CATALOG_AGENT_MODEL": "nonsense"},
+        "AGENT_MODEL names no",
+        "app_label.Model",
+    ),
+    (
+        "settings_catalog.E002",
+        {"SETTINGS_CATALOG_AGENT_MODEL": "auth.Group"},
+        "auth.Group has no workspace_id",
+        "foreign key",
+    ),
+    (
+        "settings_catalog.E003",
+        {"SETTINGS_CATALOG_AUTHORITY": "no.such.Thing"},
+        "cannot be loaded",
+        "SettingsAuthority",
+    ),
+    (
+        "settings_catalog.E003",
+        {"SETTINGS_CATALOG_AUTHORITY": f"{HERE}.NoAuthority"},
+        "is no SettingsAuthority",
+        "SettingsAuthority",
+    ),
+    (
+        "history_access.E001",
+        lambda: history(SESSION_MODELS="x.Y"),
+        "unknown key 'SESSION_MODELS'",
+        "SESSION_MODEL",
+    ),
+    (
+        "history_access.E002",
+        lambda: history(CONVERSATION_URL="https://chat.example/"),
+        "does not contain {id}",
+        "{id}",
+    ),
+    (
+        "history_access.E003",
+        lambda: history(SESSION_MODEL=None),
+        "['SESSION_MODEL'] names no model",
+        "app_label.Model",
+    ),
+    (
+        "history_access.E003",
+        lambda: history(TURN_MODEL="nowhere.Turn"),
+        "['TURN_MODEL'] names no model",
+        "app_label.Model",
+    ),
+    (
+        "history_access.E003",
+        lambda: history(MESSAGE_MODEL="auth.Group"),
+        "auth.Group is no AbstractMessage",
+        "Subclass",
+    ),
+    ("history_access.E007", lambda: history(AUTHORITY=None), "is not set", "subclass"),
+    ("history_access.E007", lambda: history(AUTHORITY="no.such.Thing"), "cannot be loaded", "subclass"),
+    (
+        "history_access.E007",
+        lambda: history(AUTHORITY=f"{HERE}.BrokenAuthority"),
+        "no directory to ask",
+        "subclass",
+    ),
+    ("history_access.E007", lambda: history(AUTHORITY=f"{HERE}.NoAuthority"), "is no Authority", "subclass"),
+]
+
+
+@pytest.mark.parametrize(
+    ("check_id", "changed", "says", "hint"), SETTINGS, ids=[f"{s[0]}-{s[2]}" for s in SETTINGS]
+)
+def test_a_wrong_setting_is_found(settings: Any, check_id: str, changed: Any, says: str, hint: str) -> None:
+    for name, value in (changed() if callable(changed) else changed).items():
+        setattr(settings, name, value)
+    messages = [message for message in found() if message.id == check_id]
+    assert any(says in message.msg for message in messages), messages
+    assert all(hint in message.hint for message in messages)
+
+
+def test_no_authority_for_settings_is_sound_and_lets_nobody_change_them(settings: Any, world: Any) -> None:
+    from settings_catalog.changes import SettingForbiddenError
+
+    del settings.SETTINGS_CATALOG_AUTHORITY
+    assert found() == []
+    with pytest.raises(SettingForbiddenError):
+        world.set("weather", agent=world.agent, value="storm")
+
+
+def thread_model(**fields: Any) -> type[models.Model]:
+    """A platform's own session model, with the columns that it happens to have."""
+    attributes = {"__module__": HERE, "Meta": type("Meta", (), {"app_label": "tests"}), **fields}
+    return type("Thread", (AbstractSession,), attributes)
+
+
+COLUMNS = ("workspace_id", "agent_id", "account_id", "person_id")
+PATHS = {
+    "workspace_name": None,
+    "time_zone": None,
+    "agent_name": None,
+    "account_name": None,
+    "person_name": None,
+}
+
+
+def own_session(monkeypatch: Any, **fields: Any) -> list[Any]:
+    """The findings about a session model of the platform's own."""
+    from history_access import checks
+
+    model = thread_model(**{**PATHS, **fields})
+    monkeypatch.setitem(checks._MODELS, "SESSION_MODEL", (lambda: model, AbstractSession))
+    monkeypatch.setattr(checks, "session_model", lambda: model)
+    return checks.check_models(None)
+
+
+def plain_columns(*missing: str) -> dict[str, Any]:
+    return {name: models.IntegerField(null=True) for name in COLUMNS if name not in missing}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@isolate_apps()
+def test_a_missing_column_is_found(monkeypatch: Any, column: str) -> None:
+    messages = [m for m in own_session(monkeypatch, **plain_columns(column)) if m.id == "history_access.E004"]
+    assert [message.msg for message in messages] == [f"tests.Thread has no {column}."]
+    assert column.removesuffix("_id") in messages[0].hint
+
+
+@isolate_apps()
+def test_a_message_of_other_sessions_is_found(monkeypatch: Any) -> None:
+    """The platform's messages point to the agent platform's sessions, not to its own."""
+    messages = own_session(monkeypatch, **plain_columns())
+    assert {message.id for message in messages} == {"history_access.E005"}
+    assert all("ForeignKey" in message.hint for message in messages)
+
+
+@pytest.mark.parametrize("name", PATHS)
+@isolate_apps()
+def test_a_path_that_leads_nowhere_is_found(monkeypatch: Any, name: str) -> None:
+    messages = own_session(monkeypatch, **plain_columns(), **{name: "customer__label"})
+    (wrong,) = [message for message in messages if message.id == "history_access.E006"]
+    assert f"{name} is 'customer__label'" in wrong.msg
+    assert name in wrong.hint
+
+
+def test_sessions_and_record_in_two_databases_are_found(settings: Any) -> None:
+    from history_access.checks import check_one_database
+
+    assert check_one_database(None) == []
+    settings.DATABASE_ROUTERS = ["tests.routers.RecordElsewhere"]
+    (wrong,) = check_one_database(None)
+    assert wrong.id == "history_access.E009"
+    assert "'default'" in wrong.msg and "'elsewhere'" in wrong.msg
+
+
+@pytest.mark.parametrize(("mode", "ids"), [("IMMEDIATE", []), ("DEFERRED", ["history_access.W001"])])
+def test_sqlite_without_immediate_transactions_is_found(monkeypatch: Any, mode: str, ids: list[str]) -> None:
+    from history_access.checks import check_sqlite
+
+    connection = connections["default"]
+    monkeypatch.setattr(connection, "vendor", "sqlite")
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "transaction_mode", mode)
+    messages = check_sqlite(None, databases=["default"])
+    assert [message.id for message in messages] == ids
+    assert all("IMMEDIATE" in message.hint for message in messages)
