@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from demo.databases import database
+from demo.databases import OWN_FILE, database
 
 BASE_DIR = Path(__file__).resolve().parent
 
@@ -38,7 +38,7 @@ HISTORY_ACCESS = {
     "CONVERSATION_URL": "https://hollowbrook.example/conversations/{id}",
 }
 
-DATABASES = {"default": database(default=BASE_DIR / "hollowbrook.sqlite3")}
+DATABASES = {"default": database(default=BASE_DIR / OWN_FILE)}
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

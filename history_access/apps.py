@@ -10,8 +10,16 @@ class HistoryAccessConfig(GuardedConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def guards(self) -> tuple[Guard, ...]:
-        """The record is append-only (`record-append-only`)."""
-        return append_only("history_access_turnconversationread")
+        """The record and what proves it are append-only (`record-append-only`)."""
+        return (
+            *append_only("history_access_turnconversationread"),
+            *append_only("history_access_seal", key="number"),
+            *append_only("history_access_sealedrow", key="row_id", unique=("seal_number", "position")),
+            *append_only("history_access_maintenanceevent"),
+            *append_only("history_access_erasedvalue", unique=("row_id", "column")),
+            *append_only("history_access_refusal"),
+            *append_only("history_access_auditquery"),
+        )
 
     def ready(self) -> None:
         """Register the two settings, the checks, and what SQLite's connections need."""

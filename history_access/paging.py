@@ -21,13 +21,16 @@ def write_cursor(place: Sequence[Value], scope: Sequence[Value]) -> str:
     return _signer(scope).sign_object(list(place))
 
 
-def read_cursor(cursor: str, scope: Sequence[Value]) -> list[Any]:
-    """The place that a cursor stands for; a CursorError unless it was written for this very scope."""
+def read_cursor(cursor: str, scope: Sequence[Value], kinds: Sequence[type[Value]]) -> list[Any]:
+    """The place that a cursor stands for, a value of each of `kinds`.
+
+    A CursorError unless it was written for this very scope, and in this shape: an upgrade may change it.
+    """
     try:
         place = _signer(scope).unsign_object(cursor)
     except (BadSignature, ValueError):
         raise CursorError("is not a cursor of this call") from None
-    if not isinstance(place, list):
+    if not isinstance(place, list) or [type(value) for value in place] != list(kinds):
         raise CursorError("is not a cursor of this call")
     return place
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
 
 from settings_catalog.places import Level, Place
 
@@ -39,4 +40,8 @@ def missing_permission(person: Any, place: Place, authority: SettingsAuthority) 
     if place.level is Level.PLATFORM:
         return None if fresh.has_perm(PLATFORM_PERMISSION) else permission
     assert place.workspace_id is not None  # noqa: S101
-    return None if authority.may_write_settings(fresh, place.workspace_id) else permission
+    try:
+        may_write = authority.may_write_settings(fresh, place.workspace_id)
+    except (ValueError, ValidationError):  # a stored key that is none of this platform's
+        may_write = False
+    return None if may_write else permission

@@ -4,7 +4,8 @@ An app lists its guards; they are put in place after every `migrate`, because SQ
 triggers in silence when a later migration rebuilds the table.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,14 +56,20 @@ class Guard:
         )
 
 
-def append_only(table: str, key: str = "id") -> tuple[Guard, ...]:
-    """Rows of `table` are never changed or removed, nor replaced under the same `key`."""
+def append_only(table: str, key: str = "id", *, unique: tuple[str, ...] = ()) -> tuple[Guard, ...]:
+    """Rows of `table` are never changed or removed, nor replaced under the same `key`.
+
+    `unique` names the columns of a further unique constraint, under which SQLite would replace a row too.
+    """
     message = f"{table} is append-only"
     refused = tuple(
         Guard(name=f"{table}_no_{event.lower()}", table=table, event=event, message=message)
         for event in ("UPDATE", "DELETE", "TRUNCATE")
     )
-    return (*refused, _no_replacement(table, f"{key} = NEW.{key}", message))
+    same = f"{key} = NEW.{key}"
+    if unique:
+        same += " OR (" + " AND ".join(f'"{column}" = NEW."{column}"' for column in unique) + ")"
+    return (*refused, _no_replacement(table, same, message))
 
 
 def fixed_columns(table: str, columns: Iterable[str], message: str, key: str = "id") -> tuple[Guard, ...]:
@@ -126,6 +133,34 @@ def remove(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
                 continue
             on = f' ON "{guard.table}"' if connection.vendor == "postgresql" else ""
             cursor.execute(f'DROP TRIGGER "{guard.name}"{on}', None)
+
+
+@contextmanager
+def lifted(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> Iterator[None]:
+    """Lift guards for the rest of a block inside a transaction, for maintenance of the record alone.
+
+    Until the transaction ends nobody else can write to the tables; if it fails, the guards stand as before.
+    A RuntimeError outside a transaction.
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError("guards are lifted inside a transaction, so that a failure puts them back")
+    guards = tuple(guards)
+    if connection.vendor == "postgresql":
+        _switch(connection, guards, "DISABLE")
+    else:
+        remove(connection, guards)
+    yield
+    if connection.vendor == "postgresql":
+        _switch(connection, guards, "ENABLE")
+    else:
+        install(connection, guards)
+
+
+def _switch(connection: BaseDatabaseWrapper, guards: Iterable[Guard], how: str) -> None:
+    with connection.cursor() as cursor:
+        for guard in guards:
+            if guard.statement(connection.vendor) is not None:
+                cursor.execute(f'ALTER TABLE "{guard.table}" {how} TRIGGER "{guard.name}"', None)
 
 
 def missing(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> list[Guard]:

@@ -1,10 +1,14 @@
 """A small world on the agent platform's tables, made with its own services."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Account, Agent, Authority, Session, Trigger, Turn, Workspace
@@ -102,3 +106,67 @@ def error(result: dict[str, Any]) -> dict[str, Any]:
     assert result["kind"] == "error", result
     found: dict[str, Any] = result["error"]
     return found
+
+
+def read(toolset: Toolset, conversation_id: object, **arguments: Any) -> dict[str, Any]:
+    """One page of a conversation."""
+    page = toolset.call("read_conversation", {"conversation_id": str(conversation_id), **arguments})
+    assert page["kind"] == "quoted_conversation", page
+    return page
+
+
+def pieces(toolset: Toolset, conversation_id: object, **arguments: Any) -> dict[int, list[str]]:
+    """Every message of a conversation by its number: the pieces that its text came in, over all pages."""
+    shown = [one for page in pages(toolset, conversation_id, **arguments) for one in page["messages"]]
+    found = {one["number"]: list(_pieces_of(toolset, conversation_id, one)) for one in shown}
+    assert len(found) == len(shown), "a message came twice"
+    return found
+
+
+def _pieces_of(toolset: Toolset, conversation_id: object, message: dict[str, Any]) -> Iterator[str]:
+    """The pieces of one message; each says where it starts, and whether and how it goes on."""
+    number, offset, cut = message["number"], 0, {}
+    while True:
+        text = message["quoted"]["text"] or ""
+        assert (message["number"], message["offset"]) == (number, offset)
+        yield text
+        offset, cut = offset + len(text), message["truncated"]
+        if cut is None:
+            return
+        assert text and (cut["shown"], cut["total"] > offset) == (len(text), True)
+        [message] = read(toolset, conversation_id, cursor=cut["continue"])["messages"]
+
+
+class _WatchedCursor(CursorWrapper):
+    """A cursor that takes every row from the database at once, keeps it, and hands it on."""
+
+    def __init__(self, cursor: Any, db: Any, kept: list[tuple[Any, ...]]) -> None:
+        super().__init__(cursor, db)
+        self.__dict__.update(kept=kept, waiting=[])
+
+    def execute(self, sql: Any, params: Any = None) -> Any:
+        result = super().execute(sql, params)
+        self.__dict__["waiting"] = list(self.cursor.fetchall()) if self.cursor.description else []
+        self.kept.extend(self.waiting)
+        return result
+
+    def fetchone(self) -> Any:
+        return self.waiting.pop(0) if self.waiting else None
+
+    def fetchmany(self, size: int = 1) -> list[Any]:
+        taken, self.waiting[:] = self.waiting[:size], self.waiting[size:]
+        return taken
+
+    def fetchall(self) -> list[Any]:
+        return self.fetchmany(len(self.waiting))
+
+
+@contextmanager
+def rows_sent() -> Iterator[list[tuple[Any, ...]]]:
+    """Every row that the database sends during a block, whether or not anybody looks at it."""
+    kept: list[tuple[Any, ...]] = []
+    connection.make_cursor = lambda cursor: _WatchedCursor(cursor, connection, kept)
+    try:
+        yield kept
+    finally:
+        del connection.make_cursor

@@ -29,6 +29,7 @@ MOST_BYTES = 64 * 1024 * 1024
 MOST_NESTED = 100
 """How deep a tool call's arguments may be nested; Python and both databases stop somewhere beyond."""
 
+_UNICODE: LiteralString = "must be valid Unicode, without NUL"
 _PIECE = 1024 * 1024
 _MOST_NAME = 64
 
@@ -93,9 +94,10 @@ def _cleaned(given: Any) -> Any:
     return storable(given) if isinstance(given, str) else given
 
 
-def _without_nul(name: str) -> str:
-    if "\0" in name:
-        raise _rejected("must be without NUL")
+def _exact(name: str) -> str:
+    """A name that has to be kept to the letter; cleaned, it could become somebody else's."""
+    if name != storable(name):
+        raise _rejected(_UNICODE)
     return name
 
 
@@ -134,8 +136,8 @@ def _inside(value: Any) -> Iterable[Any]:
 
 _Text = Annotated[str, BeforeValidator(_cleaned)]
 _Moment = Annotated[datetime, BeforeValidator(_moment)]
-_Name = Annotated[str, AfterValidator(_without_nul)]
-_Key = Annotated[_Name, Field(min_length=1)]
+_Name = Annotated[str, AfterValidator(_exact)]
+_Key = Annotated[str, Field(min_length=1), AfterValidator(_exact)]
 
 
 class _Given(BaseModel):
@@ -217,7 +219,7 @@ _RULES = {
     "missing": "is required",
     "extra_forbidden": "is not a field of the format",
     "string_type": "must be text",
-    "string_unicode": "must be valid Unicode",
+    "string_unicode": _UNICODE,
     "string_too_short": "must not be empty",
     "bool_type": "must be true or false",
     "list_type": "must be a list",

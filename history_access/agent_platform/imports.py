@@ -5,6 +5,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -62,7 +63,9 @@ def import_conversation(agent: Agent, given: GivenConversation) -> bool:
             )
         )
         if written:
-            Message.objects.using(using).bulk_create(_messages(session, given), batch_size=_BATCH)
+            messages = _messages(session, given)
+            while batch := list(islice(messages, _BATCH)):
+                Message.objects.using(using).bulk_create(batch)
         elif differing := _difference(session, given, using):
             raise RejectedError(f"{differing}: differs from what is there already under this id")
     return written

@@ -2,15 +2,33 @@
 
 from history_access.models.conversations import AbstractMessage, AbstractSession, AbstractTurn, Role
 from history_access.models.reads import How, Named, RecordedName, TurnConversationRead, What
+from history_access.models.refusals import AuditQuery, Refusal, WrittenPlace
+from history_access.models.seals import (
+    ErasedValue,
+    EventKind,
+    MaintenanceEvent,
+    Seal,
+    SealedKind,
+    SealedRow,
+)
 
 __all__ = [
     "AbstractMessage",
     "AbstractSession",
     "AbstractTurn",
+    "AuditQuery",
+    "ErasedValue",
+    "EventKind",
     "How",
+    "MaintenanceEvent",
     "Named",
     "RecordedName",
+    "Refusal",
     "Role",
+    "Seal",
+    "SealedKind",
+    "SealedRow",
     "TurnConversationRead",
     "What",
+    "WrittenPlace",
 ]

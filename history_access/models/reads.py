@@ -54,6 +54,7 @@ class TurnConversationRead(models.Model):
     class Meta:
         verbose_name = _("read of a conversation")
         verbose_name_plural = _("reads of conversations")
+        permissions = [("audit_reads", "Can audit the reads of every workspace")]
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["workspace_id", "turn_id"], name="history_access_read_turn"),

@@ -110,7 +110,7 @@ def _positions(
     if asked.cursor is None:
         return None, None
     try:
-        moved, key, top_moved, top_key = read_cursor(asked.cursor, scope)
+        moved, key, top_moved, top_key = read_cursor(asked.cursor, scope, (int, str, int, str))
     except CursorError as error:
         rule = f"{error}: repeat its after and before to the letter, or leave cursor out to begin again"
         raise invalid("cursor", rule) from None

@@ -50,7 +50,7 @@ def read(turn: AbstractTurn | Any, arguments: Any) -> QuotedConversation:
 
 def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[QuotedConversation, list[Given]]:
     scope = _scope(reach, asked)
-    start, offset = _resume(asked, scope, first=1) if asked.cursor else (asked.start or 1, 0)
+    start, offset = (asked.start or 1, 0) if asked.cursor is None else _resume(asked.cursor, scope, first=1)
     key = door.key_of(asked.conversation_id)
     most = 1 if offset else min(asked.limit, MOST_READ)
     caps = door.Caps(messages=most, message_characters=MESSAGE_CHARACTERS, page_characters=PAGE_CHARACTERS)
@@ -74,7 +74,7 @@ def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quot
 
 def _summary_page(reach: Reach, asked: ReadConversationArguments) -> tuple[QuotedConversation, list[Given]]:
     scope = _scope(reach, asked)
-    offset = _resume(asked, scope, first=0)[1] if asked.cursor else 0
+    offset = 0 if asked.cursor is None else _resume(asked.cursor, scope, first=0)[1]
     found = door.head(
         reach, door.key_of(asked.conversation_id), summary_from=offset, most=PAGE_CHARACTERS + 1
     )
@@ -98,10 +98,10 @@ def _scope(reach: Reach, asked: ReadConversationArguments) -> Scope:
     return ("read", key_text(turn.agent_id), key_text(turn.reader_id), asked.conversation_id, asked.view)
 
 
-def _resume(asked: ReadConversationArguments, scope: Scope, *, first: int) -> tuple[int, int]:
+def _resume(cursor: str, scope: Scope, *, first: int) -> tuple[int, int]:
     """Where a cursor points: a message's number (not below `first`) and an offset into its text."""
     try:
-        number, offset = read_cursor(asked.cursor or "", scope)
+        number, offset = read_cursor(cursor, scope, (int, int))
     except CursorError as error:
         rule = f"{error}: it belongs to one conversation and view; leave it out to begin again"
         raise invalid("cursor", rule) from None

@@ -8,7 +8,13 @@ from history_access.quoting import NOTICE
 
 
 class _Result(BaseModel):
-    model_config = ConfigDict(frozen=True, serialize_by_alias=True, validate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True,
+        serialize_by_alias=True,
+        validate_by_name=True,
+        # Every field is always there, and the JSON Schema says so.
+        json_schema_serialization_defaults_required=True,
+    )
 
 
 class QuotedNames(_Result):

@@ -3,7 +3,7 @@
 import logging
 from typing import Any, TypeVar
 
-from django.db import DatabaseError
+from django.db import Error
 
 from history_access.models import AbstractTurn, How
 from history_access.record import Fetch, HistoryUnavailableError, recorded
@@ -25,6 +25,6 @@ def run(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Result:
         return recorded(turn, how, fetch)
     except HistoryUnavailableError as error:
         raise history_unavailable(str(error)) from None
-    except DatabaseError:
+    except Error:
         logger.exception("The database refused a read of history; nothing was given.")
         raise history_unavailable(FAILED) from None
