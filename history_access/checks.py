@@ -47,7 +47,11 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.models)
 def check_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """E003: a model is not named, or of the wrong kind. E004: a column is missing. E005: a wrong relation."""
+    """What the platform's three models must have.
+
+    E003: a model is not named, or is no subclass of ours. E004: a column is missing. E005: messages or turns
+    have no foreign key to the session. E006: a path to a name, a time zone or an owner leads nowhere.
+    """
     errors = [error for name in _MODELS for error in _check_kind(name)]
     if errors:
         return errors
@@ -98,7 +102,6 @@ def _check_session_relation(name: str, model: type[Model]) -> Iterable[CheckMess
 
 
 def _check_paths() -> Iterable[CheckMessage]:
-    """E006: a path to a name, a time zone or an owner leads nowhere."""
     sessions, turns = session_model(), turn_model()
     paths = [
         *(

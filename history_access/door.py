@@ -74,6 +74,7 @@ class SessionRow:
 
     id: Any
     account_id: Any | None
+    person_id: Any | None
     title: str
     account_name: str | None
     started_at: datetime
@@ -221,6 +222,7 @@ def _row_columns() -> dict[str, Any]:
     return {
         "id": F("pk"),
         "account_id": F("account_id"),
+        "person_id": F("person_id"),
         "title": piece(F("title"), 0, NAME_CHARACTERS + 1),
         "account_name": _name(sessions.account_name),
         "started_at": F("started_at"),

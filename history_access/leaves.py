@@ -23,7 +23,7 @@ SEALED_MODELS: dict[SealedKind, type[Model]] = {
     SealedKind.EVENT: MaintenanceEvent,
 }
 ERASABLE: dict[SealedKind, tuple[str, ...]] = {
-    SealedKind.READ: ("reader_id", "session_account_id", "turn_account_id"),
+    SealedKind.READ: ("reader_id", "session_account_id", "session_person_id", "turn_account_id"),
     SealedKind.EVENT: (),
 }
 

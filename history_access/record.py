@@ -35,6 +35,7 @@ class Given:
 
     session_id: Any
     account_id: Any | None
+    person_id: Any | None
     account_name: str | None
     what: What
     characters: int
@@ -102,6 +103,7 @@ def _write(using: str, reach: Reach, how: How, given: Iterable[Given]) -> None:
             trigger_id=optional_key_text(turn.trigger_id),
             session_id=key_text(one.session_id),
             session_account_id=optional_key_text(one.account_id),
+            session_person_id=optional_key_text(one.person_id),
             setting=reach.setting.value,
             how=how,
             what=one.what,

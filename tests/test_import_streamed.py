@@ -38,7 +38,7 @@ def test_memory_stays_the_same_however_long_the_file_is(world, tmp_path, debug, 
 def test_an_overlong_line_is_passed_over_without_being_held(tmp_path, monkeypatch):
     monkeypatch.setattr(import_format, "MOST_BYTES", 100_000)
     file = tmp_path / "long.jsonl"
-    file.write_bytes(b"x" * 20_000_000 + b"\n" + b"y" * 100_000)
+    file.write_bytes(b"x" * 20_000_000 + b"\n" + b"y" * 100_000 + b"\n" + b"z" * 100_001)
     tracemalloc.start()
     try:
         with file.open("rb") as stream:
@@ -48,7 +48,8 @@ def test_an_overlong_line_is_passed_over_without_being_held(tmp_path, monkeypatc
         tracemalloc.stop()
     assert [(line.number, line.size, line.content) for line in lines] == [
         (1, 20_000_001, None),
-        (2, 100_000, b"y" * 100_000),
+        (2, 100_001, b"y" * 100_000 + b"\n"),
+        (3, 100_001, None),
     ]
     assert peak < 4_000_000
 

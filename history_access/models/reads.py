@@ -43,6 +43,7 @@ class TurnConversationRead(models.Model):
     trigger_id = models.CharField(_("trigger"), max_length=KEY_LENGTH, null=True)
     session_id = models.CharField(_("conversation"), max_length=KEY_LENGTH)
     session_account_id = models.CharField(_("conversation's account"), max_length=KEY_LENGTH, null=True)
+    session_person_id = models.CharField(_("conversation's person"), max_length=KEY_LENGTH, null=True)
     setting = models.CharField(_("setting at the time"), max_length=100)
     how = models.CharField(_("how"), max_length=10, choices=How.choices)
     what = models.CharField(_("what"), max_length=10, choices=What.choices)

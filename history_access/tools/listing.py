@@ -80,6 +80,7 @@ def _given(row: door.SessionRow, shown: Conversation) -> Given:
     return Given(
         session_id=row.id,
         account_id=row.account_id,
+        person_id=row.person_id,
         account_name=shown.quoted.account,
         what=What.TITLE,
         characters=len(shown.quoted.title),

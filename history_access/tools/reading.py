@@ -167,6 +167,7 @@ def _given_messages(head: door.SessionHead, messages: list[Message]) -> Given:
     return Given(
         session_id=head.id,
         account_id=head.account_id,
+        person_id=head.person_id,
         account_name=account_name(head),
         what=What.MESSAGES if messages else What.TITLE,
         characters=sum(len(message.quoted.text or "") for message in messages),
@@ -179,6 +180,7 @@ def _given_summary(head: door.SessionHead, summary: Summary | None) -> Given:
     return Given(
         session_id=head.id,
         account_id=head.account_id,
+        person_id=head.person_id,
         account_name=account_name(head),
         what=What.SUMMARY if summary else What.TITLE,
         characters=len(summary.quoted.text) if summary else 0,

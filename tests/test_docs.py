@@ -1,0 +1,101 @@
+"""The documentation says what the code does: the reference is made from it, and what it shows runs."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs import make_reference
+from history_access import conf, door
+from history_access.tools import reading
+from tests.worlds import World
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def blocks(name: str) -> list[str]:
+    return BLOCK.findall((ROOT / name).read_text(encoding="utf-8"))
+
+
+def block(name: str, word: str) -> str:
+    (found,) = [one for one in blocks(name) if word in one]
+    return found
+
+
+def test_the_reference_is_up_to_date() -> None:
+    assert make_reference.PAGE.read_text(encoding="utf-8") == make_reference.page(), "run: make golden"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_link_is_broken(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path) if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_example_is_python(page: Path) -> None:
+    for found in BLOCK.findall(page.read_text(encoding="utf-8")):
+        compile(found, page.name, "exec")
+
+
+def test_the_first_lines_of_code_in_the_readme_run(world: World) -> None:
+    world.allow("all_accounts")
+    world.session("hello", person=world.mara, title="Yesterday")
+    names: dict[str, Any] = {"turn": world.turn(world.mara)}
+    exec(block("README.md", "toolset_for"), names)
+    assert names["toolset"]
+    assert [one["function"]["name"] for one in names["definitions"]] == [
+        "list_conversations",
+        "read_conversation",
+    ]
+    assert "conversation_list" in names["text"]
+
+
+def test_the_steps_for_a_backend_developer_run(world: World, capsys: Any) -> None:
+    world.allow("all_accounts")
+    session = world.session("hello", person=world.mara)
+    turn = world.turn(world.mara)
+    names: dict[str, Any] = {}
+    for word in ("def tools_of", "def answer_call", "def show", "def why_not"):
+        exec(block("docs/backend-developer.md", word), names)
+    toolset, definitions = names["tools_of"](turn)
+    assert len(definitions) == 2
+    assert "hello" in names["answer_call"](toolset, "read_conversation", {"conversation_id": str(session.pk)})
+    names["show"](turn, session)
+    assert str(session.pk) in capsys.readouterr().out
+    assert names["why_not"](turn, session) == []
+
+
+def test_the_settings_that_are_shown_are_those_that_there_are() -> None:
+    shown: dict[str, Any] = {}
+    text = block("docs/backend-developer.md", "SETTINGS_CATALOG_AGENT_MODEL")
+    exec(text.replace("    ...,\n", ""), shown)
+    assert set(shown["HISTORY_ACCESS"]) <= conf.KNOWN
+    assert {"settings_catalog", "history_access"} <= set(shown["INSTALLED_APPS"])
+
+
+def test_the_limits_page_names_the_caps_of_the_code() -> None:
+    text = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
+    assert (
+        f"cut** at {door.NAME_CHARACTERS} characters, names of tools at {reading.TOOL_NAME_CHARACTERS}"
+        in text
+    )
+
+
+def test_no_page_names_a_machine_or_a_workplace() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"/work/|/root/|pypi\.org|files\.pythonhosted", text), page
