@@ -113,7 +113,7 @@ class MessageRow:
     text: str | None
     characters: int
     offset: int
-    tool_names: list[Any]
+    tool_names: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,10 +149,10 @@ def newest(reach: Reach, span: Span, *, after: Position | None, most: int) -> li
     return [SessionRow(**row) for row in rows(ordered, _row_columns())]
 
 
-def has_newer(reach: Reach, span: Span, than: Position) -> bool:
-    """Whether a session in reach and span has moved since the list began with `than` (`tool-pages`)."""
-    newer = beyond(session_model(), than.moved, than.key, newer=True)
-    return reach.sessions().filter(span.condition, newer).exists()
+def moved_after(reach: Reach, span: Span, since: datetime, *, most: int) -> list[datetime]:
+    """When the sessions in reach and span moved that moved after `since`, newest first, at most `most`."""
+    sessions = reach.sessions().filter(span.condition, last_moved_at__gt=since)
+    return list(sessions.order_by("-last_moved_at").values_list("last_moved_at", flat=True)[:most])
 
 
 def head(

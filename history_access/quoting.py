@@ -1,7 +1,7 @@
 """The wire form of what other people wrote: quoted, cut where it must be, never able to pass as structure."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import regex
@@ -13,7 +13,6 @@ NOTICE = (
 """What every result says of itself (`tool-quoted`)."""
 
 _CLUSTER = regex.compile(r"\X")
-_MANY_NAMES = 50
 
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _UNSEEN = (*_BIDI, 0x2028, 0x2029, 0xFEFF, *range(0x7F, 0xA0), *range(0xD800, 0xE000))
@@ -43,11 +42,10 @@ def short(text: str, most: int) -> str:
     return text if len(text) <= most else cut(text, most - 1) + "…"
 
 
-def tool_names(names: Iterable[Any], most: int) -> list[str]:
-    """The names of tools that a message called, each shortened; beyond fifty, how many more there were."""
-    names = [str(name) for name in names]
-    shown = [short(name, most) for name in names[:_MANY_NAMES]]
-    return shown if len(names) <= _MANY_NAMES else [*shown, f"… and {len(names) - _MANY_NAMES} more"]
+def tool_names(names: Sequence[str], most: int, characters: int) -> list[str]:
+    """The names of tools that a message called, each shortened; of more than `most`, that there are more."""
+    shown = [short(name, characters) for name in names[:most]]
+    return [*shown, "… and more"] if len(names) > most else shown
 
 
 def wire_text(result: Mapping[str, Any]) -> str:

@@ -164,7 +164,7 @@ def _locked(entry: Entry, place: Place) -> _State:
 
 
 def _write(entry: Entry, place: Place, before: _State, after: _State) -> None:
-    """Make `before` into `after`: a row that was there is locked; one that was not may not have come since."""
+    """Make `before` into `after`: a row that stood is locked; where none stood, none may have come since."""
     rows = _rows(entry, place)
     if after == _State():
         rows.delete()

@@ -1,6 +1,6 @@
 """The one place that combines the levels of a setting and says why a value holds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,9 @@ class Resolution:
     """Which value holds and why (`catalog-explains`); `str()` says it in one sentence for an operator.
 
     `asked_at` is None where nothing asks and the default counts. `held_by` is None where nothing was held
-    down. `steps` run from the nearest place to the platform. `faults` are sentences about stored values
-    that the entry does not know.
+    down; `limit` is what would hold down anything higher, None where every choice is allowed. `steps` run
+    from the nearest place to the platform. `faults` are sentences about stored values that the entry does
+    not know.
     """
 
     entry: Entry
@@ -45,6 +46,7 @@ class Resolution:
     asked: str
     asked_at: Level | None
     held_by: Hold | None
+    limit: Hold | None
     steps: tuple[Step, ...]
     faults: tuple[str, ...]
 
@@ -62,9 +64,11 @@ class Resolution:
         asked = asked or f"Nothing is asked for, which means {self.asked}"
         if not self.entry.knows(self.asked):
             asked += f", which is unknown and counts as {self.entry.least}"
-        if self.held_by is None:
-            return f"{asked}; nothing holds it down."
-        return f"{asked}; held at {self.value}, because {self.held_by.reason}."
+        if self.held_by is not None:
+            return f"{asked}; held at {self.value}, because {self.held_by.reason}."
+        if self.limit is not None:
+            return f"{asked}; nothing holds it down, but {self.limit.reason}."
+        return f"{asked}; nothing holds it down."
 
 
 Row = tuple[str | None, str | None]
@@ -98,7 +102,10 @@ def combine(entry: Entry, place: Place, rows: Mapping[Place, Row]) -> Resolution
     steps = tuple(_step(rung, rows.get(rung, (None, None))) for rung in place.ladder)
     asking = next((step for step in steps if step.value is not None), None)
     asked = asking.value if asking and asking.value is not None else entry.default
-    value, held_by = _held_by_ceilings(entry, asked, steps)
+    limit = _lowest_ceiling(entry, steps)
+    value, held_by = entry.choice(asked).value, None
+    if limit is not None and entry.rank(limit.value) < entry.rank(value):
+        value, held_by = limit.value, limit
     if entry.guard is not None and place.agent_id is not None:
         value, held_by = _held_by_guard(entry, place.agent_id, value, held_by)
     return Resolution(
@@ -108,6 +115,7 @@ def combine(entry: Entry, place: Place, rows: Mapping[Place, Row]) -> Resolution
         asked=asked,
         asked_at=asking.place.level if asking else None,
         held_by=held_by,
+        limit=limit,
         steps=steps,
         faults=tuple(_faults(entry, steps)),
     )
@@ -128,18 +136,23 @@ def _step(place: Place, row: Row) -> Step:
     return Step(place=place, value=row[0], ceiling=row[1])
 
 
-def _held_by_ceilings(entry: Entry, asked: str, steps: Iterable[Step]) -> tuple[str, Hold | None]:
-    value, held_by = entry.choice(asked).value, None
-    for step in steps:
-        ceiling = step.ceiling
-        if ceiling is None and step.place.level is Level.PLATFORM:
-            ceiling = entry.starting_ceiling
-        if ceiling is None or entry.rank(ceiling) > entry.rank(value):
-            continue
-        if entry.rank(ceiling) < entry.rank(value) or held_by is not None:
-            value = entry.choice(ceiling).value
-            held_by = Hold(by=step.place.level, value=value, reason=_ceiling_reason(entry, step, ceiling))
-    return value, held_by
+def _lowest_ceiling(entry: Entry, steps: Sequence[Step]) -> Hold | None:
+    """What holds down everything above it: the lowest ceiling, and of equal ones that of the widest place."""
+    found = [(step, ceiling) for step in reversed(steps) if (ceiling := _ceiling(entry, step)) is not None]
+    if not found:
+        return None
+    step, ceiling = min(found, key=lambda pair: entry.rank(pair[1]))
+    if entry.rank(ceiling) == len(entry.choices) - 1:
+        return None
+    reason = _ceiling_reason(entry, step, ceiling)
+    return Hold(by=step.place.level, value=entry.choice(ceiling).value, reason=reason)
+
+
+def _ceiling(entry: Entry, step: Step) -> str | None:
+    """A place's ceiling; the platform's starts where the entry says (`catalog-closed`)."""
+    if step.ceiling is None and step.place.level is Level.PLATFORM:
+        return entry.starting_ceiling
+    return step.ceiling
 
 
 def _ceiling_reason(entry: Entry, step: Step, ceiling: str) -> str:

@@ -59,7 +59,12 @@ def store(world: World, key: str, agent=(None, None), workspace=(None, None), pl
 
 
 SENTENCES = [
-    ({}, "none", "Nothing is asked for, which means none; nothing holds it down."),
+    (
+        {},
+        "none",
+        "Nothing is asked for, which means none; nothing holds it down, but the platform allows nothing "
+        "above none.",
+    ),
     (
         {"agent": ("all_accounts", None)},
         "none",

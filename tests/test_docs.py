@@ -8,7 +8,7 @@ import pytest
 
 from docs import make_reference
 from history_access import conf, door
-from history_access.tools import reading
+from history_access.models import conversations
 from tests.worlds import World
 
 ROOT = Path(__file__).parent.parent
@@ -90,7 +90,7 @@ def test_the_settings_that_are_shown_are_those_that_there_are() -> None:
 def test_the_limits_page_names_the_caps_of_the_code() -> None:
     text = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
     assert (
-        f"cut** at {door.NAME_CHARACTERS} characters, names of tools at {reading.TOOL_NAME_CHARACTERS}"
+        f"cut** at {door.NAME_CHARACTERS} characters, names of tools at {conversations.TOOL_NAME_CHARACTERS}"
         in text
     )
 

@@ -215,9 +215,13 @@ def test_a_right_that_is_lost_between_two_async_calls(open_world: World, tools: 
     """tool-errors, reach-now: the next call sees it, in whichever thread it runs."""
     session = open_world.session("hello", person=open_world.mara)
 
+    def delete() -> None:
+        services.delete_session(session)
+        connection.close()
+
     async def before_and_after() -> list[dict[str, Any]]:
         first = await tools.acall(READ, asked(session))
-        await sync_to_async(services.delete_session)(session)
+        await sync_to_async(delete)()
         return [first, await tools.acall(READ, asked(session))]
 
     first, second = ran(before_and_after())
@@ -225,9 +229,6 @@ def test_a_right_that_is_lost_between_two_async_calls(open_world: World, tools: 
     assert second["error"]["code"] == "conversation_unavailable"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="acall closes the connection of a thread that has uses of its own for it"
-)
 def test_async_code_inside_of_sync_code_keeps_the_callers_connection(open_world: World, tools: Toolset):
     """tool-errors: with what stands on it: a lock, a temporary table, rows that are still to be fetched."""
     session = open_world.session("hello")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -133,22 +134,39 @@ def test_a_new_session_is_newer_activity(world: World, tools: Toolset):
     assert page(tools, limit=2, cursor=cursor)[2] is True
 
 
-def test_a_session_in_the_microsecond_of_the_top_is_newer_activity(world: World, tools: Toolset):
+full_of_recent = pytest.mark.xfail(
+    strict=True, reason="where all of a first page moved in its last minute, only a later moment counts"
+)
+
+
+@pytest.mark.parametrize("limit", [pytest.param(1, marks=full_of_recent), 2])
+def test_a_session_in_the_microsecond_of_the_top_is_newer_activity(world: World, tools: Toolset, limit: int):
     """tool-pages: ties count here too."""
     sessions_of(world, 3)
-    cursor = page(tools, limit=2)[1]
+    cursor = page(tools, limit=limit)[1]
     services.open_session(world.agent, started_at=NOON)
-    assert page(tools, limit=2, cursor=cursor)[2] is True
+    assert page(tools, limit=limit, cursor=cursor)[2] is True
 
 
-@pytest.mark.xfail(strict=True, reason="newer_activity compares with the top of the first page alone")
-def test_a_session_whose_move_is_committed_late_is_not_lost_in_silence(world: World, tools: Toolset):
-    """tool-pages: it moved before the first page's top did, and its transaction committed after that page."""
-    sessions = sessions_of(world, 5)
+@pytest.mark.parametrize("seconds", [pytest.param(10, marks=full_of_recent), 60])
+def test_a_session_whose_move_is_committed_late_is_not_lost_in_silence(
+    world: World, tools: Toolset, seconds: int
+):
+    """tool-pages: it moved just before the first page's top did, and was committed after that page."""
+    apart = timedelta(seconds=seconds)
+    sessions = [services.open_session(world.agent, started_at=NOON - n * apart) for n in range(5)]
     seen, cursor, _ = page(tools, limit=2)
-    move(sessions[3], NOON - MINUTE / 2)
+    move(sessions[3], NOON - apart / 2)
     found, _, newer = page(tools, limit=50, cursor=cursor)
     assert keys([sessions[3]])[0] in [*seen, *found] or newer
+
+
+@pytest.mark.xfail(strict=True, reason="the minute before the top lies outside the calendar")
+def test_pages_at_the_beginning_of_the_calendar(world: World, tools: Toolset):
+    """tool-pages: no instant lies before these sessions."""
+    for _ in range(3):
+        services.open_session(world.agent, started_at=datetime(1, 1, 1, tzinfo=UTC))
+    assert len(listed(tools, limit=1)) == 3
 
 
 def test_a_move_out_of_reach_is_no_activity(world: World, tools: Toolset):
@@ -228,13 +246,12 @@ def refused(tools: Toolset, name: str, arguments: dict[str, Any], cursor: str) -
     return (found["code"], found["argument"]) == ("invalid_arguments", "cursor")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_unchanged_cursor_is_good_twice(tools: Toolset, cursors: Any, name: str):
+def test_an_unchanged_cursor_is_good_twice(tools: Toolset, cursors: Any):
     """tool-pages: the set-up of the refusals below."""
-    arguments, cursor = cursors[name]
-    first, second = (tools.call(tool_of(name), {**arguments, "cursor": cursor}) for _ in range(2))
-    assert first == second
-    assert first["kind"] != "error"
+    for name, (arguments, cursor) in cursors.items():
+        first, second = (tools.call(tool_of(name), {**arguments, "cursor": cursor}) for _ in range(2))
+        assert first == second
+        assert first["kind"] != "error"
 
 
 FORGERIES: dict[str, Callable[[str], str]] = {
@@ -278,11 +295,10 @@ def changed(cursor: str) -> list[str]:
     return [cursor[:index] + other + cursor[index + 1 :] for index, other in enumerate(others)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_cursor_changed_by_one_character_is_refused(tools: Toolset, cursors: Any, name: str):
+def test_a_cursor_changed_by_one_character_is_refused(tools: Toolset, cursors: Any):
     """tool-pages"""
-    arguments, cursor = cursors[name]
-    assert all(refused(tools, name, arguments, one) for one in changed(cursor)[::9])
+    for name, (arguments, cursor) in cursors.items():
+        assert all(refused(tools, name, arguments, one) for one in changed(cursor)[::12])
 
 
 @pytest.mark.parametrize(
@@ -298,21 +314,18 @@ def test_whichever_character_of_a_cursor_is_changed(place: list[int | str]):
             read_cursor(one, scope, kinds)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_cursor_of_another_tool_or_view_is_refused(tools: Toolset, cursors: Any, name: str):
+def test_a_cursor_of_another_tool_or_view_is_refused(tools: Toolset, cursors: Any):
     """tool-pages: pages and pieces of one conversation's messages share their kind."""
-    for other in NAMES:
+    for name, other in product(NAMES, NAMES):
         same = {name, other} <= {"read", "message"} or name == other
-        assert refused(tools, name, cursors[name][0], cursors[other][1]) is not same, other
+        assert refused(tools, name, cursors[name][0], cursors[other][1]) is not same, (name, other)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_signature_of_another_cursor_is_refused(tools: Toolset, cursors: Any, name: str):
+def test_a_signature_of_another_cursor_is_refused(tools: Toolset, cursors: Any):
     """tool-pages: one cursor's place with another's signature."""
-    place = cursors[name][1].split(":")[0]
-    for other in NAMES:
-        forged = f"{place}:{cursors[other][1].split(':')[1]}"
-        assert refused(tools, name, cursors[name][0], forged) is (name != other), other
+    for name, other in product(NAMES, NAMES):
+        forged = f"{cursors[name][1].split(':')[0]}:{cursors[other][1].split(':')[1]}"
+        assert refused(tools, name, cursors[name][0], forged) is (name != other), (name, other)
 
 
 OTHER_FILTERS: list[tuple[dict[str, str], dict[str, str]]] = [
@@ -420,8 +433,8 @@ def test_a_signed_cursor_cannot_widen_what_is_listed(world: World, foreign: Any,
     own = world.session("hello", person=world.mara, at=NOON - MINUTE)
     for session in foreign.values():
         for moved in (session.last_moved_at, session.last_moved_at + MINUTE):
-            place = [microseconds(moved), str(session.pk)]
-            cursor = write_cursor([*place, *place], list_scope(world))
+            place = [microseconds(moved), str(session.pk), microseconds(moved), -1]
+            cursor = write_cursor(place, list_scope(world))
             assert page(narrow, cursor=cursor) == (keys([own]), None, False)
 
 
@@ -446,11 +459,11 @@ PLACES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("name", ["list", "read", "summary"])
-def test_a_signed_cursor_of_another_make_is_refused(world: World, tools: Toolset, cursors: Any, name: str):
+def test_a_signed_cursor_of_another_make_is_refused(world: World, tools: Toolset, cursors: Any):
     """tool-pages: one that an older version wrote, say."""
-    arguments, scope = cursors[name][0], list_scope(world)
-    if name != "list":
-        scope = read_scope(world, arguments["conversation_id"], arguments.get("view", "messages"))
-    for place in PLACES:
-        assert refused(tools, name, arguments, write_cursor(place, scope)), place
+    for name, (arguments, _) in cursors.items():
+        scope = list_scope(world)
+        if name != "list":
+            scope = read_scope(world, arguments["conversation_id"], arguments.get("view", "messages"))
+        forged = [write_cursor(place, scope) for place in PLACES]
+        assert [one for one in forged if not refused(tools, name, arguments, one)] == []

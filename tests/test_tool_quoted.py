@@ -120,20 +120,27 @@ def test_wire_text_of_every_character():
         assert UNSEEN.search(text) is None
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_words_cannot_change_the_structure(world: World, tools: Toolset, name: str):
-    """tool-quoted, tool-text-is-hostile: whatever titles, names, messages, tools and summaries say."""
-    session = written(world, HOSTILE[name])
-    found = results(tools, session)
+@pytest.fixture
+def plain_shape(world: World, tools: Toolset) -> list[Any]:
+    """The shapes of the results where everybody wrote plain words."""
     plain = written(world, "plain")
-    Session.objects.filter(pk=session.pk).update(deleted_at=NOON)
-    assert [shape(one) for one in found] == [shape(one) for one in results(tools, plain)]
+    found = [shape(one) for one in results(tools, plain)]
+    Session.objects.filter(pk=plain.pk).update(deleted_at=NOON)
+    return found
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_words_cannot_change_the_structure(world: World, tools: Toolset, plain_shape: list[Any], name: str):
+    """tool-quoted, tool-text-is-hostile: whatever titles, names, messages, tools and summaries say."""
+    text = HOSTILE[name]
+    session = written(world, text)
+    found = results(tools, session)
+    assert [shape(one) for one in found] == plain_shape
     assert [json.loads(wire_text(one)) for one in found] == found
-    assert found[1]["messages"][1]["quoted"] == {
-        "name": f"{HOSTILE[name]}."[:150],
-        "text": HOSTILE[name],
-        "tool_calls": [HOSTILE[name][:100]],
-    }
+    named = {"name": f"{text}."[:150], "text": text, "tool_calls": [text[:100]]}
+    assert found[1]["messages"][1]["quoted"] == named
+    recorded = TurnConversationRead.objects.filter(session_id=session.pk).values_list("what", "characters")
+    assert dict(recorded) == {"title": len(text), "messages": len(text) * 2, "summary": len(text)}
 
 
 def test_every_result_says_that_it_is_quoted(world: World, tools: Toolset):
@@ -214,9 +221,6 @@ def test_calls_without_a_name_are_not_named(world: World, tools: Toolset, calls:
     assert [one["quoted"]["tool_calls"] for one in read(tools, session.pk)["messages"]] == [[], []]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a name that is no text is written out, an object with all that it holds"
-)
 @pytest.mark.parametrize("name", [7, 1.5, True, None, ["HIDDEN"], {"arguments": "HIDDEN"}], ids=str)
 def test_a_name_that_is_no_text_is_none(world: World, tools: Toolset, name: Any):
     """tool-read, tool-text-is-hostile: no repr, and no argument by way of the name."""
@@ -265,7 +269,6 @@ def test_names_beyond_a_nul_are_read(world: World, tools: Toolset):
 
 
 @only_sqlite
-@pytest.mark.xfail(strict=True, reason="SQLite's JSON_EXTRACT ends a text at its first NUL")
 def test_the_name_of_a_tool_beyond_a_nul_is_read(world: World, tools: Toolset):
     """tool-text-is-hostile, tool-caps: nothing is cut in silence."""
     session = world.session("hello")
@@ -283,17 +286,6 @@ def test_text_that_is_no_unicode_is_refused_cleanly(world: World, tools: Toolset
     result = tools.call(READ, {"conversation_id": str(session.pk), "view": "summary"})
     assert result["error"]["code"] == "history_unavailable"
     assert TurnConversationRead.objects.count() == 0
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_text_is_recorded(world: World, tools: Toolset, name: str):
-    """tool-text-is-hostile, record-every-read: how much was read, and of what."""
-    session = written(world, HOSTILE[name])
-    results(tools, session)
-    recorded = TurnConversationRead.objects.values_list("what", "session_id", "characters")
-    once = len(HOSTILE[name])
-    amounts = {"title": once, "messages": once * 2, "summary": once}
-    assert sorted(recorded) == sorted((what, str(session.pk), many) for what, many in amounts.items())
 
 
 # Reading changes nothing

@@ -144,14 +144,16 @@ def summarize_session(session: Session, text: str, *, through: int) -> None:
 
 
 def trim_session(session: Session, *, before: int, erasure: bool = False) -> None:
-    """Remove the entries below number `before`, and count anew.
+    """Remove the entries below number `before` (at most all that there are), and count anew.
 
     Numbers are never given out again. With `erasure` the summary goes too, since it repeats what has to go
     (`tool-summary`); trimming to save room keeps it.
     """
     gone = {"summary": None, "summary_through": None} if erasure else {}
     with transaction.atomic(using=_using()):
-        _lock(session, trimmed_before=Greatest(F("trimmed_before"), before), **gone)
+        _lock(session, trimmed_before=F("trimmed_before"), **gone)
+        before = min(before, _next_number(session))
+        _open(session).update(trimmed_before=Greatest(F("trimmed_before"), before))
         messages = Message.objects.using(_using()).filter(session=session)
         messages.filter(number__lt=before).delete()
         _open(session).update(message_count=messages.filter(Message.readable()).count())

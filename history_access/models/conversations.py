@@ -15,6 +15,9 @@ from django.utils.translation import gettext_lazy as _
 
 from history_access.models.text import ToolNames
 
+MOST_TOOL_NAMES = 50
+TOOL_NAME_CHARACTERS = 100
+
 
 class Role(models.TextChoices):
     """Who wrote a message."""
@@ -83,8 +86,11 @@ class AbstractMessage(models.Model):
 
     @classmethod
     def tool_names(cls) -> Combinable:
-        """The names of the tools that a message called, as a JSON list, without their arguments."""
-        return ToolNames(F("tool_calls"))
+        """The names of the tools that a message called, as a JSON list, without their arguments.
+
+        One name and one character more than are shown, so that a cut can be told.
+        """
+        return ToolNames(F("tool_calls"), most=MOST_TOOL_NAMES + 1, length=TOOL_NAME_CHARACTERS + 1)
 
 
 class AbstractTurn(models.Model):

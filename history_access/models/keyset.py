@@ -7,8 +7,8 @@ from django.db.models import BooleanField, F, Func, TextField, Value
 from django.db.models.expressions import Combinable
 
 
-def beyond(model: Any, moved: datetime, key: Any, *, newer: bool = False) -> Func:
-    """The sessions after (moved, key) in the order newest first; with `newer`, those before it.
+def beyond(model: Any, moved: datetime, key: Any) -> Func:
+    """The sessions after (moved, key) in the order newest first.
 
     In SQL: `(last_moved_at, id) < (moved, key)`, the same on PostgreSQL and SQLite.
     """
@@ -18,7 +18,7 @@ def beyond(model: Any, moved: datetime, key: Any, *, newer: bool = False) -> Fun
         _row(F("last_moved_at"), F("pk")),
         position,
         template="%(expressions)s",
-        arg_joiner=" > " if newer else " < ",
+        arg_joiner=" < ",
         output_field=BooleanField(),
     )
 

@@ -52,24 +52,43 @@ def piece(expression: Combinable | str, offset: int | Combinable, length: int) -
 
 
 class ToolNames(Func):
-    """The `name` of each call in a JSON list of calls, as a JSON list; arguments stay in the database."""
+    """The names in a JSON list of calls, as a JSON list; arguments stay in the database.
+
+    At most `most` names, each at most `length` characters; a call without a name that is text has none.
+    """
 
     arity = 1
     output_field = JSONField()
 
-    def as_postgresql(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
-        """A path over jsonb; "lax" passes over whatever is no list of objects."""
-        template = "jsonb_path_query_array(%(expressions)s, 'lax $[*].name')"
-        return super().as_sql(compiler, connection, template=template, **extra)
+    def __init__(self, expression: Combinable | str, *, most: int, length: int) -> None:
+        super().__init__(expression)
+        self.most = most
+        self.length = length
 
-    def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
-        """A subquery over the elements of the list."""
+    def as_postgresql(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """A subquery over the elements of the list, in their order."""
         column, parameters = compiler.compile(self.source_expressions[0])
         sql = (
-            f"(SELECT JSON_GROUP_ARRAY(JSON_EXTRACT(call.value, '$.name')) FROM JSON_EACH({column}) AS call "
-            f"WHERE call.type = 'object' AND JSON_TYPE(call.value, '$.name') IS NOT NULL)"
+            "(SELECT COALESCE(JSONB_AGG(named.name ORDER BY named.nth), '[]') FROM ("
+            f"SELECT LEFT(call.value->>'name', {self.length}) AS name, call.nth FROM JSONB_ARRAY_ELEMENTS("
+            f"CASE JSONB_TYPEOF({column}) WHEN 'array' THEN {column} ELSE '[]' END"
+            ") WITH ORDINALITY AS call(value, nth) WHERE JSONB_TYPEOF(call.value->'name') = 'string' "
+            f"ORDER BY call.nth LIMIT {self.most}) AS named)"
         )
-        return sql, parameters
+        return sql, (*parameters, *parameters)
+
+    def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """The same; a NUL, at which JSON_EXTRACT would stop, is replaced first."""
+        column, parameters = compiler.compile(self.source_expressions[0])
+        clean = f"REPLACE({column}, '\\u0000', '\\ufffd')"
+        sql = (
+            "(SELECT JSON_GROUP_ARRAY(named.name) FROM ("
+            f"SELECT SUBSTR(JSON_EXTRACT(call.value, '$.name'), 1, {self.length}) AS name FROM JSON_EACH("
+            f"CASE JSON_TYPE({clean}) WHEN 'array' THEN {clean} ELSE '[]' END"
+            ") AS call WHERE call.type = 'object' AND JSON_TYPE(call.value, '$.name') = 'text' "
+            f"ORDER BY call.key LIMIT {self.most}) AS named)"
+        )
+        return sql, (*parameters, *parameters)
 
 
 def prepare_connection(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:

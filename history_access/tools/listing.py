@@ -1,5 +1,6 @@
 """`list_conversations`: which of this agent's conversations a turn may see."""
 
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +21,8 @@ from settings_catalog.keys import key_text, optional_key_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LATE = timedelta(minutes=1)
+"""How long after a session's moment its transaction may commit without being missed by `newer_activity`."""
 
 
 def list_conversations(turn: AbstractTurn | Any, /, **arguments: Any) -> ConversationList:
@@ -61,19 +64,61 @@ def _page(reach: Reach, asked: ListConversationsArguments) -> tuple[Conversation
     zone = times.zone_of(reach.turn.time_zone)
     span, limit = _span(asked, zone), min(asked.limit, MOST_LISTED)
     scope = ("list", key_text(reach.turn.agent_id), key_text(reach.turn.reader_id), asked.after, asked.before)
-    after, top = _positions(asked, scope)
-    rows = door.newest(reach, span, after=after, most=limit + 1)
+    resumed = None if asked.cursor is None else _resumed(asked.cursor, scope)
+    rows = door.newest(reach, span, after=resumed.last if resumed else None, most=limit + 1)
     shown, more = rows[:limit], len(rows) > limit
-    top = top or (shown[0].position if shown else None)
+    following = _following(shown, more, resumed)
     listed = ConversationList(
         scope=reach.setting.value,
         time_zone=zone.key,
         conversations=[conversation_of(row, zone) for row in shown],
         limit=limit,
-        next_cursor=write_cursor(_place(shown[-1].position, top), scope) if more and top else None,
-        newer_activity=after is not None and top is not None and door.has_newer(reach, span, top),
+        next_cursor=write_cursor(following.place, scope) if following else None,
+        newer_activity=resumed is not None and _has_newer(reach, span, resumed),
     )
     return listed, [_given(row, one) for row, one in zip(shown, listed.conversations, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Paging:
+    """What a cursor knows: the last row of its page, and what the list's beginning looked like.
+
+    `top` is when the first page's first session had moved; `recent` how many had moved in the minute before
+    that, None where they were more than that page.
+    """
+
+    last: door.Position
+    top: datetime
+    recent: int | None
+
+    @property
+    def place(self) -> list[str | int]:
+        recent = -1 if self.recent is None else self.recent
+        return [_microseconds(self.last.moved), key_text(self.last.key), _microseconds(self.top), recent]
+
+
+def _following(shown: list[door.SessionRow], more: bool, resumed: _Paging | None) -> _Paging | None:
+    if not more:
+        return None
+    last = shown[-1].position
+    if resumed is not None:
+        return replace(resumed, last=last)
+    top = shown[0].last_moved_at
+    recent = sum(row.last_moved_at > top - _LATE for row in shown)
+    return _Paging(last=last, top=top, recent=recent if recent < len(shown) else None)
+
+
+def _has_newer(reach: Reach, span: door.Span, resumed: _Paging) -> bool:
+    """Whether a session has moved to the beginning since the first page (`tool-pages`).
+
+    One that moved a moment before that page and was committed only after it stands below the top: it shows
+    as one session more among the most recent ones.
+    """
+    most = 1 if resumed.recent is None else resumed.recent + 1
+    moved = door.moved_after(reach, span, resumed.top - _LATE, most=most)
+    if moved and moved[0] > resumed.top:
+        return True
+    return resumed.recent is not None and len(moved) > resumed.recent
 
 
 def _given(row: door.SessionRow, shown: Conversation) -> Given:
@@ -100,26 +145,18 @@ def _moment(name: str, text: str | None, zone: ZoneInfo) -> datetime | None:
         raise invalid(name, str(error)) from None
 
 
-def _place(last: door.Position, top: door.Position) -> list[str | int]:
-    return [_microseconds(last.moved), key_text(last.key), _microseconds(top.moved), key_text(top.key)]
-
-
-def _positions(
-    asked: ListConversationsArguments, scope: tuple[str | None, ...]
-) -> tuple[door.Position | None, door.Position | None]:
-    """Where the last page ended and where the first began; None, None for a first page."""
-    if asked.cursor is None:
-        return None, None
+def _resumed(cursor: str, scope: tuple[str | None, ...]) -> _Paging:
     try:
-        moved, key, top_moved, top_key = read_cursor(asked.cursor, scope, (int, str, int, str))
+        moved, key, top, recent = read_cursor(cursor, scope, (int, str, int, int))
     except CursorError as error:
         rule = f"{error}: repeat its after and before to the letter, or leave cursor out to begin again"
         raise invalid("cursor", rule) from None
-    return _position(moved, key), _position(top_moved, top_key)
+    last = door.Position(moved=_moment_of(moved), key=door.key_of(key))
+    return _Paging(last=last, top=_moment_of(top), recent=None if recent < 0 else recent)
 
 
-def _position(moved: int, key: str) -> door.Position:
-    return door.Position(moved=_EPOCH + moved * _MICROSECOND, key=door.key_of(key))
+def _moment_of(microseconds: int) -> datetime:
+    return _EPOCH + microseconds * _MICROSECOND
 
 
 def _microseconds(moved: datetime) -> int:

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from history_access import door, times
 from history_access.models import AbstractTurn, How, Role, What
+from history_access.models.conversations import MOST_TOOL_NAMES, TOOL_NAME_CHARACTERS
 from history_access.paging import CursorError, read_cursor, write_cursor
 from history_access.quoting import cut, short, tool_names
 from history_access.reach import Reach
@@ -26,7 +27,6 @@ from settings_catalog.keys import key_text
 
 MESSAGE_CHARACTERS = 4_000
 PAGE_CHARACTERS = 20_000
-TOOL_NAME_CHARACTERS = 100
 
 Scope = tuple[str, ...]
 
@@ -67,7 +67,7 @@ def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quot
         messages=messages,
         summary=None,
         unavailable=_trimmed(head, start),
-        next_cursor=write_cursor([beyond.number, 0], scope) if beyond else None,
+        next_cursor=write_cursor([beyond.number, 0], scope) if beyond and not offset else None,
     )
     return result, [_given_messages(head, messages)]
 
@@ -127,7 +127,7 @@ def _message(
         quoted=QuotedMessage(
             name=short(name, door.NAME_CHARACTERS) if name else None,
             text=text or None,
-            tool_calls=tool_names(row.tool_names, TOOL_NAME_CHARACTERS),
+            tool_calls=tool_names(row.tool_names, MOST_TOOL_NAMES, TOOL_NAME_CHARACTERS),
         ),
         offset=row.offset,
         truncated=_truncated(len(text), row.characters, row.offset, [row.number], scope),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections
+from django.db import connections
 from pydantic import BaseModel
 
 from history_access.models import AbstractTurn
@@ -72,12 +72,14 @@ class Toolset:
         return wire_text(await self.acall(name, arguments))
 
     def _call_in_thread(self, name: str, arguments: Any) -> dict[str, Any]:
-        """Nobody else closes the connection of a thread that serves no request."""
-        close_old_connections()
+        """Leave the thread's connections as they were: in one that serves no request nobody closes them."""
+        found_open = {one.alias for one in connections.all(initialized_only=True) if one.connection}
         try:
             return self.call(name, arguments)
         finally:
-            close_old_connections()
+            for connection in connections.all(initialized_only=True):
+                if connection.errors_occurred or connection.alias not in found_open:
+                    connection.close_if_unusable_or_obsolete()
 
     def _run(self, name: str, arguments: Any) -> dict[str, Any]:
         tool = _TOOLS.get(name) if isinstance(name, str) else None
