@@ -67,7 +67,7 @@ class Resolution:
         if self.held_by is not None:
             return f"{asked}; held at {self.value}, because {self.held_by.reason}."
         if self.limit is not None:
-            return f"{asked}; nothing holds it down, but {self.limit.reason}."
+            return f"{asked}; {self.limit.reason}."
         return f"{asked}; nothing holds it down."
 
 

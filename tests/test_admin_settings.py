@@ -131,9 +131,9 @@ def test_an_unknown_stored_value_stays_until_somebody_chooses_another(world: Wor
     assert send(client, row_url(row), ceiling="all_accounts", why=WHY).status_code == 302
     row.refresh_from_db()
     assert (row.value, row.ceiling) == ("ALL", "all_accounts")
-    send(client, row_url(row), value="none", why=WHY)
+    send(client, row_url(row), value="", why=WHY)
     row.refresh_from_db()
-    assert row.value == "none"
+    assert row.value is None
 
 
 def test_clearing_value_and_ceiling_removes_the_row_and_says_why(world: World, rows: dict[str, SettingValue]):

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -21,6 +23,7 @@ from tests.admin_pages import (
     row_url,
     send,
     settings_everywhere,
+    staff,
     visitor,
     words,
 )
@@ -130,6 +133,39 @@ def test_lists_are_searched_by_names_and_by_keys(world: World, rows: dict[str, S
         assert len(shown.result_list) == found, term
     log = client.get(list_url(SettingChange), {"q": str(other.pk)}).context["cl"]
     assert [row.agent_id for row in log.result_list] == [str(other.pk)]
+
+
+def test_a_platform_whose_own_admin_takes_any_term_is_not_asked_for_an_odd_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    class AnyTerm(admin.ModelAdmin):
+        search_fields = ("name",)
+
+    monkeypatch.setitem(admin.site._registry, Agent, AnyTerm(Agent, admin.site))
+    world.set(agent=world.agent, value="none")
+    client = visitor(world, "viewer")
+    assert client.get(list_url(SettingValue), {"q": "digest"}).context["cl"].result_count == 1
+    for value in ODD_VALUES:
+        assert client.get(f"{list_url(SettingValue)}?q={value}").status_code == 200, value[:20]
+
+
+def test_names_are_searched_where_their_own_admin_shows_them(
+    world: World, rows: dict[str, SettingValue], monkeypatch: pytest.MonkeyPatch
+):
+    client, url = Client(), list_url(SettingValue)
+    client.force_login(staff(world, "settings_viewer", "view_settingvalue"))
+    for term, found in (("digest", 0), (str(world.agent.pk), 1), ("%20", 3)):
+        assert client.get(f"{url}?q={term}").context["cl"].result_count == found, term
+    monkeypatch.delitem(admin.site._registry, Agent)
+    assert visitor(world, "viewer").get(f"{url}?q=digest").context["cl"].result_count == 0
+
+
+@pytest.mark.parametrize("key", ["%00", "1", "x" * 10_000, "01a22e56-4865-76a2-b542-020b32c00e72"])
+def test_no_key_breaks_a_page(world: World, key: str):
+    client = visitor(world, "superuser_writer")
+    for page in ("change", "history"):
+        response = client.get(f"{list_url(SettingValue)}{key}/{page}/")
+        assert (response.status_code, response["Location"]) == (302, list_url(SettingValue)), page
 
 
 def test_filters_leave_what_they_name_and_nothing_for_what_they_do_not(world: World, rows: dict[str, Any]):

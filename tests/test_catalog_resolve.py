@@ -62,8 +62,7 @@ SENTENCES = [
     (
         {},
         "none",
-        "Nothing is asked for, which means none; nothing holds it down, but the platform allows nothing "
-        "above none.",
+        "Nothing is asked for, which means none; the platform allows nothing above none.",
     ),
     (
         {"agent": ("all_accounts", None)},
