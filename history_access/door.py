@@ -28,7 +28,7 @@ from django.db.models.aggregates import Sum
 from django.db.models.functions import Coalesce, Greatest, Least, RowNumber
 
 from history_access.models import AbstractMessage
-from history_access.models.keyset import beyond
+from history_access.models.keyset import beyond, up_to
 from history_access.models.platform import message_model, one_row, primary, rows, session_model
 from history_access.models.reads import KEY_LENGTH
 from history_access.models.text import characters, piece
@@ -149,10 +149,15 @@ def newest(reach: Reach, span: Span, *, after: Position | None, most: int) -> li
     return [SessionRow(**row) for row in rows(ordered, _row_columns())]
 
 
-def moved_after(reach: Reach, span: Span, since: datetime, *, most: int) -> list[datetime]:
-    """When the sessions in reach and span moved that moved after `since`, newest first, at most `most`."""
-    sessions = reach.sessions().filter(span.condition, last_moved_at__gt=since)
-    return list(sessions.order_by("-last_moved_at").values_list("last_moved_at", flat=True)[:most])
+def moved_since(reach: Reach, span: Span, since: datetime, *, last: Position, most: int) -> list[Position]:
+    """Where the sessions in reach and span stand, down to `last`, that moved at or after `since`.
+
+    Newest first, at most `most`.
+    """
+    down_to = up_to(session_model(), last.moved, last.key)
+    sessions = reach.sessions().filter(span.condition, down_to, last_moved_at__gte=since)
+    rows = sessions.order_by("-last_moved_at", "-pk").values_list("last_moved_at", "pk")[:most]
+    return [Position(moved=moved, key=key) for moved, key in rows]
 
 
 def head(

@@ -8,6 +8,7 @@ right before that moment gets nothing (`reach-now`).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -133,6 +134,11 @@ class Reach:
 
     def sessions(self) -> "QuerySet[AbstractSession]":
         """The sessions in reach, as one query that evaluates every restrictor when it runs."""
+        return self._sessions.all()
+
+    @cached_property
+    def _sessions(self) -> "QuerySet[AbstractSession]":
+        """Never run itself, only built once: a call asks the door more than once within the same reach."""
         conditions = (restrictor.condition for restrictor in self.restrictors())
         return session_model()._base_manager.using(primary()).filter(*conditions)
 

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
 
 
 def tested(database: str, arguments: list[str]) -> bool:
-    """Whether the tests passed on one database; one that is missing passes outside CI, and is shouted about."""
+    """Whether the tests passed on one database; outside CI a missing one passes, and is shouted about."""
     url = os.environ.get("DATABASE_URL")
     if database == POSTGRESQL and not url:
         try:

@@ -13,7 +13,7 @@ from tests.golden import FOLDER, NAMES, golden, text
 from tests.worlds import World
 
 LIST, READ = NAMES
-FILES = ["anthropic", "json_schema", "mcp", "openai", "openai-strict", "results"]
+FILES = ["anthropic", "json_schema", "mcp", "openai", "openai-strict", "openapi", "results"]
 DIALECTS = ["openai", "anthropic", "mcp", "json_schema"]
 TOOLSET = Toolset(None, NAMES)
 
@@ -27,7 +27,7 @@ def test_schemas_are_the_golden_ones(name: str):
 
 
 def test_every_golden_file_is_compared():
-    """The list above, what is written, and the folder."""
+    """tool-errors: the list above, what is written, and the folder name the same files."""
     names = {f"{name}.json" for name in FILES}
     assert set(golden()) == {one.name for one in FOLDER.iterdir()} == names
 
@@ -109,20 +109,20 @@ def test_only_what_is_offered_is_defined():
 
 @pytest.mark.parametrize("dialect", ["", "OpenAI", "gemini", None, "json"])
 def test_an_unknown_dialect_is_an_error(dialect: Any):
-    """For a platform's developer, not for a model."""
+    """tool-errors: this one is for a platform's developer, not for a model."""
     with pytest.raises(ValueError, match="dialect"):
         TOOLSET.definitions(dialect)
 
 
 @pytest.mark.parametrize("dialect", ["anthropic", "mcp", "json_schema"])
 def test_only_openai_has_a_strict_form(dialect: Any):
-    """For a platform's developer, not for a model."""
+    """tool-errors: this one is for a platform's developer, not for a model."""
     with pytest.raises(ValueError, match="strict"):
         TOOLSET.definitions(dialect, strict=True)
 
 
 def test_definitions_are_the_callers_own():
-    """A platform may change what it got without changing what others get."""
+    """tool-errors: a platform may change what it got without changing what others get."""
     for dialect in DIALECTS:
         expected = json.dumps(TOOLSET.definitions(dialect))
         for definition in TOOLSET.definitions(dialect):

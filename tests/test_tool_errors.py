@@ -142,45 +142,42 @@ def test_null_means_that_an_argument_is_left_out(world: World, tools: Toolset, t
 
 
 @pytest.mark.parametrize("tool", [LIST, READ])
-@pytest.mark.parametrize("limit", [10**12, 2**63, 2**64, 2**70, 10**5_000], ids=int.bit_length)
-def test_a_limit_above_the_highest_is_capped(world: World, tools: Toolset, tool: str, limit: int):
+def test_a_limit_above_the_highest_is_capped(world: World, tools: Toolset, tool: str):
     """tool-errors, tool-list"""
-    assert tools.call(tool, {**required(tool, world), "limit": limit})["kind"] != "error"
+    given = required(tool, world)
+    for limit in (10**12, 2**63, 2**64, 2**70, 10**5_000):
+        assert tools.call(tool, {**given, "limit": limit})["kind"] != "error"
 
 
-@pytest.mark.parametrize(
-    "start", [10**12, -(10**12), 2**70, -(2**70), 10**5_000, -(10**5_000)], ids=int.bit_length
-)
-def test_a_start_far_outside_is_a_start(world: World, tools: Toolset, start: int):
+def test_a_start_far_outside_is_a_start(world: World, tools: Toolset):
     """tool-errors, tool-read"""
-    expected = [] if start > 0 else [1]
-    page = read(tools, world.session("hello").pk, start=start)
-    assert [message["number"] for message in page["messages"]] == expected
+    session = world.session("hello")
+    for start in (10**12, 2**70, 10**5_000):
+        assert read(tools, session.pk, start=start)["messages"] == []
+        assert [one["number"] for one in read(tools, session.pk, start=-start)["messages"]] == [1]
 
 
-@pytest.mark.parametrize(
-    ("zone", "argument", "text", "valid"),
-    [
-        ("America/New_York", "after", "0001-01-01", True),
-        ("Asia/Tokyo", "after", "0001-01-01", False),
-        ("Asia/Tokyo", "before", "0001-01-01", True),
-        ("Asia/Tokyo", "after", "9999-12-31T23:59", True),
-        ("America/New_York", "after", "9999-12-31", True),
-        ("America/New_York", "after", "9999-12-31T19:00", False),
-        ("UTC", "before", "9999-12-31", False),
-        ("UTC", "before", "9999-12-31T23:59:59.999999", True),
-    ],
-)
-def test_the_ends_of_the_calendar(
-    world: World, tools: Toolset, zone: str, argument: str, text: str, valid: bool
-):
+CALENDAR = [
+    ("America/New_York", "after", "0001-01-01", True),
+    ("Asia/Tokyo", "after", "0001-01-01", False),
+    ("Asia/Tokyo", "before", "0001-01-01", True),
+    ("Asia/Tokyo", "after", "9999-12-31T23:59", True),
+    ("America/New_York", "after", "9999-12-31", True),
+    ("America/New_York", "after", "9999-12-31T19:00", False),
+    ("UTC", "before", "9999-12-31", False),
+    ("UTC", "before", "9999-12-31T23:59:59.999999", True),
+]
+
+
+def test_the_ends_of_the_calendar(world: World, tools: Toolset):
     """tool-errors: what still is an instant is one, and the rest is refused by name."""
-    Workspace.objects.filter(pk=world.hollowbrook.pk).update(time_zone=zone)
-    result = tools.call(LIST, {argument: text})
-    if valid:
-        assert result["kind"] == "conversation_list"
-    else:
-        assert refusal(result) == ("invalid_arguments", argument)
+    for zone, argument, text, valid in CALENDAR:
+        Workspace.objects.filter(pk=world.hollowbrook.pk).update(time_zone=zone)
+        result = tools.call(LIST, {argument: text})
+        if valid:
+            assert result["kind"] == "conversation_list", (zone, text)
+        else:
+            assert refusal(result) == ("invalid_arguments", argument), (zone, text)
 
 
 @pytest.mark.parametrize("tool", [LIST, READ])
@@ -429,18 +426,28 @@ def test_python_callers_get_a_tool_error(world: World, tools: Toolset, failure: 
     assert refusal(found.value.as_result()) == ("history_unavailable", None)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["", " ", "Nowhere/Land", "../../etc/passwd", "/etc/passwd", "America", "UTC\n", "é" * 64, "new_york"],
-)
-def test_a_time_zone_that_is_none_is_the_projects(world: World, tools: Toolset, name: str):
+NO_ZONES = [
+    "",
+    " ",
+    "Nowhere/Land",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "America",
+    "UTC\n",
+    "é" * 64,
+    "new_york",
+]
+
+
+def test_a_time_zone_that_is_none_is_the_projects(world: World, tools: Toolset):
     """tool-errors: and the result says which zone it is in."""
-    Workspace.objects.filter(pk=world.hollowbrook.pk).update(time_zone=name)
     session = world.session("hello", at=NOON)
-    page = tools.call(LIST, {"after": "2026-11-29", "before": "2026-11-29"})
-    assert page["time_zone"] == "UTC"
-    assert [one["started_at"] for one in page["conversations"]] == ["2026-11-29T17:00:00+00:00"]
-    assert read(tools, session.pk)["messages"][0]["at"] == "2026-11-29T17:00:00+00:00"
+    for name in NO_ZONES:
+        Workspace.objects.filter(pk=world.hollowbrook.pk).update(time_zone=name)
+        page = tools.call(LIST, {"after": "2026-11-29", "before": "2026-11-29"})
+        assert page["time_zone"] == "UTC", name
+        assert [one["started_at"] for one in page["conversations"]] == ["2026-11-29T17:00:00+00:00"]
+        assert read(tools, session.pk)["messages"][0]["at"] == "2026-11-29T17:00:00+00:00"
 
 
 def test_a_turn_that_is_gone_reads_nothing(world: World, tools: Toolset):

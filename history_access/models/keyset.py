@@ -12,13 +12,21 @@ def beyond(model: Any, moved: datetime, key: Any) -> Func:
 
     In SQL: `(last_moved_at, id) < (moved, key)`, the same on PostgreSQL and SQLite.
     """
+    return _compared(model, moved, key, " < ")
+
+
+def up_to(model: Any, moved: datetime, key: Any) -> Func:
+    """The others: those down to (moved, key), which is among them."""
+    return _compared(model, moved, key, " >= ")
+
+
+def _compared(model: Any, moved: datetime, key: Any, sign: str) -> Func:
     moved_at = Value(moved, output_field=model._meta.get_field("last_moved_at"))
-    position = _row(moved_at, Value(key, output_field=model._meta.pk))
     return Func(
         _row(F("last_moved_at"), F("pk")),
-        position,
+        _row(moved_at, Value(key, output_field=model._meta.pk)),
         template="%(expressions)s",
-        arg_joiner=" < ",
+        arg_joiner=sign,
         output_field=BooleanField(),
     )
 

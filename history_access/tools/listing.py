@@ -6,6 +6,8 @@ from typing import Any
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
+from django.utils import timezone
+
 from history_access import door, times
 from history_access.conf import conf
 from history_access.models import AbstractTurn, How, What
@@ -66,8 +68,8 @@ def _page(reach: Reach, asked: ListConversationsArguments) -> tuple[Conversation
     scope = ("list", key_text(reach.turn.agent_id), key_text(reach.turn.reader_id), asked.after, asked.before)
     resumed = None if asked.cursor is None else _resumed(asked.cursor, scope)
     rows = door.newest(reach, span, after=resumed.last if resumed else None, most=limit + 1)
-    shown, more = rows[:limit], len(rows) > limit
-    following = _following(shown, more, resumed)
+    shown = rows[:limit]
+    following = _following(rows, limit, resumed)
     listed = ConversationList(
         scope=reach.setting.value,
         time_zone=zone.key,
@@ -83,42 +85,41 @@ def _page(reach: Reach, asked: ListConversationsArguments) -> tuple[Conversation
 class _Paging:
     """What a cursor knows: the last row of its page, and what the list's beginning looked like.
 
-    `top` is when the first page's first session had moved; `recent` how many had moved in the minute before
-    that, None where they were more than that page.
+    `top` is the first row of the first page; `recent` is how many rows were shown that had moved at or after
+    `since`, a moment before that page was read.
     """
 
     last: door.Position
-    top: datetime
-    recent: int | None
+    top: door.Position
+    since: datetime
+    recent: int
 
     @property
     def place(self) -> list[str | int]:
-        recent = -1 if self.recent is None else self.recent
-        return [_microseconds(self.last.moved), key_text(self.last.key), _microseconds(self.top), recent]
+        return [*_place_of(self.last), *_place_of(self.top), _microseconds(self.since), self.recent]
 
 
-def _following(shown: list[door.SessionRow], more: bool, resumed: _Paging | None) -> _Paging | None:
-    if not more:
+def _following(rows: list[door.SessionRow], limit: int, resumed: _Paging | None) -> _Paging | None:
+    """What the next cursor knows; None after the last page."""
+    if len(rows) <= limit:
         return None
-    last = shown[-1].position
-    if resumed is not None:
-        return replace(resumed, last=last)
-    top = shown[0].last_moved_at
-    recent = sum(row.last_moved_at > top - _LATE for row in shown)
-    return _Paging(last=last, top=top, recent=recent if recent < len(shown) else None)
+    shown, top = rows[:limit], rows[0].position
+    known = resumed or _Paging(last=top, top=top, since=min(top.moved, timezone.now() - _LATE), recent=0)
+    recent = sum(row.last_moved_at >= known.since for row in shown)
+    return replace(known, last=shown[-1].position, recent=known.recent + recent)
 
 
 def _has_newer(reach: Reach, span: door.Span, resumed: _Paging) -> bool:
-    """Whether a session has moved to the beginning since the first page (`tool-pages`).
+    """Whether a session has moved to what was shown already (`tool-pages`).
 
-    One that moved a moment before that page and was committed only after it stands below the top: it shows
-    as one session more among the most recent ones.
+    One that moved a moment before the first page and was committed only after it may stand below the top:
+    there is then one more recent session than were shown.
     """
-    most = 1 if resumed.recent is None else resumed.recent + 1
-    moved = door.moved_after(reach, span, resumed.top - _LATE, most=most)
-    if moved and moved[0] > resumed.top:
+    recent = door.moved_since(reach, span, resumed.since, last=resumed.last, most=resumed.recent + 1)
+    if len(recent) > resumed.recent:
         return True
-    return resumed.recent is not None and len(moved) > resumed.recent
+    top = (resumed.top.moved, resumed.top.key)
+    return bool(recent) and (recent[0].moved, recent[0].key) > top
 
 
 def _given(row: door.SessionRow, shown: Conversation) -> Given:
@@ -147,12 +148,21 @@ def _moment(name: str, text: str | None, zone: ZoneInfo) -> datetime | None:
 
 def _resumed(cursor: str, scope: tuple[str | None, ...]) -> _Paging:
     try:
-        moved, key, top, recent = read_cursor(cursor, scope, (int, str, int, int))
+        place = read_cursor(cursor, scope, (int, str, int, str, int, int))
     except CursorError as error:
         rule = f"{error}: repeat its after and before to the letter, or leave cursor out to begin again"
         raise invalid("cursor", rule) from None
-    last = door.Position(moved=_moment_of(moved), key=door.key_of(key))
-    return _Paging(last=last, top=_moment_of(top), recent=None if recent < 0 else recent)
+    moved, key, top_moved, top_key, since, recent = place
+    return _Paging(
+        last=door.Position(moved=_moment_of(moved), key=door.key_of(key)),
+        top=door.Position(moved=_moment_of(top_moved), key=door.key_of(top_key)),
+        since=_moment_of(since),
+        recent=recent,
+    )
+
+
+def _place_of(position: door.Position) -> tuple[int, str]:
+    return _microseconds(position.moved), key_text(position.key)
 
 
 def _moment_of(microseconds: int) -> datetime:
