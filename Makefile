@@ -26,13 +26,14 @@ lint: $(VENV)/.ready
 
 golden: $(VENV)/.ready
 	@$(RUN) -m tests.golden
+	@$(RUN) -m docs.make_reference
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 	@echo "Making the environment in $(VENV) (once; it takes a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[postgresql,demo,postgresql-server,test,lint]'
+		--editable '.[postgresql,rest,demo,postgresql-server,test,lint]'
 	@touch $@
 
 clean:

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count
 
+from demo import files
 from demo.databases import FLEETING, OWN_FILE
 from demo.digest import account_label, counted, long_date, quoted
 from demo.world import PASSWORD, World
@@ -96,6 +97,17 @@ def record(turn: Turn) -> Iterator[str]:
     if len(rows) > MOST_ROWS:
         yield f"  and {counted(len(rows) - MOST_ROWS, 'more conversation')}"
     yield totals(turn)
+
+
+def storage(turn: Turn) -> Iterator[str]:
+    """Where the digest may be written: the platform's own guard asks what the turn has drawn on."""
+    for place in ("workspace/digest.md", "agent/digest.md"):
+        try:
+            files.write(turn, place)
+        except files.RefusedPlaceError as refusal:
+            yield f"Not written to {refusal}."
+        else:
+            yield f"Written to {place}, which the agent alone reads; the record notes the place."
 
 
 def totals(turn: Turn) -> str:

@@ -17,6 +17,9 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
     # The two apps, and tables of an agent platform for those who have none of their own.
     "settings_catalog",
     "history_access",
@@ -36,6 +39,15 @@ HISTORY_ACCESS = {
     "TURN_MODEL": "agent_platform.Turn",
     "AUTHORITY": "history_access.agent_platform.authority.PlatformAuthority",
     "CONVERSATION_URL": "https://hollowbrook.example/conversations/{id}",
+    # What to warn of: an agent that reads all accounts and is started by a webhook, or writes shared files.
+    "TRIGGER_MODEL": "agent_platform.Trigger",
+    "SHARED_FILES_SETTING": ("workspace_files", "write"),
+}
+
+# How people are known to the REST of auditors, and how it stands in an OpenAPI schema.
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
 
 DATABASES = {"default": database(default=BASE_DIR / OWN_FILE)}

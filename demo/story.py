@@ -24,6 +24,7 @@ def told(model: Model | str, given: Path | None) -> Iterator[str]:
     turn, reply = run_schedule(inn.schedule, model=model, now=now)
     yield from report.digest(inn, reply, os.environ.get("DEMO_MODEL") or "a script")
     yield from report.record(turn)
+    yield from report.storage(turn)
     yield from refusals.one_customer_only(inn, now)
     yield from refusals.without_the_right(inn, now, model)
     yield from refusals.switched_off(inn, now, model)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from django.utils.translation import gettext_lazy as _
 
 from settings_catalog.guards import Guard, GuardedConfig, append_only
@@ -22,13 +24,16 @@ class HistoryAccessConfig(GuardedConfig):
         )
 
     def ready(self) -> None:
-        """Register the two settings, the checks, and what SQLite's connections need."""
+        """Register the two settings, the checks, and what SQLite's connections need.
+
+        The guard comes to its entry here, since it asks the database, which `entries` knows nothing of.
+        """
         super().ready()
-        from history_access import checks  # noqa: F401
+        from history_access import checks, danger  # noqa: F401
         from history_access.entries import CONVERSATION_REFERENCES, HISTORY_ACCESS
         from history_access.models import text
         from settings_catalog import catalog
 
-        catalog.register(HISTORY_ACCESS)
+        catalog.register(replace(HISTORY_ACCESS, guard=danger.guard))
         catalog.register(CONVERSATION_REFERENCES)
         text.connect()

@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 
 from history_access.authority import Authority
 from history_access.conf import KNOWN, conf
+from history_access.danger_checks import check_danger, check_danger_settings  # noqa: F401
 from history_access.models import AbstractMessage, AbstractSession, AbstractTurn, TurnConversationRead
 from history_access.models.platform import message_model, primary, session_model, turn_model
 from settings_catalog import guards

@@ -8,7 +8,21 @@ from django.utils.module_loading import import_string
 if TYPE_CHECKING:
     from history_access.authority import Authority
 
-KNOWN = frozenset({"SESSION_MODEL", "MESSAGE_MODEL", "TURN_MODEL", "AUTHORITY", "CONVERSATION_URL"})
+KNOWN = frozenset(
+    {
+        "SESSION_MODEL",
+        "MESSAGE_MODEL",
+        "TURN_MODEL",
+        "AUTHORITY",
+        "CONVERSATION_URL",
+        "TRIGGER_MODEL",
+        "SHARED_FILES_SETTING",
+        "DANGER",
+        "NAMING_KEYS",
+    }
+)
+
+WARN, REFUSE = "warn", "refuse"
 
 
 class Conf:
@@ -45,6 +59,35 @@ class Conf:
     def conversation_url(self) -> str | None:
         """`CONVERSATION_URL`: where people open a conversation, with `{id}` in it; None for no links."""
         return self.given.get("CONVERSATION_URL")
+
+    @property
+    def trigger_model(self) -> str | None:
+        """`TRIGGER_MODEL`: what starts agents by itself, "app_label.Model"; None for no webhook warning.
+
+        It has an `agent_id`, and a `kind` that is "webhook" or a classmethod `webhooks()` that answers with
+        the condition (a `Q`) for its webhooks.
+        """
+        return self.given.get("TRIGGER_MODEL")
+
+    @property
+    def shared_files_setting(self) -> tuple[str, str] | None:
+        """`SHARED_FILES_SETTING`: which setting lets an agent write files that others read, and from which
+        value on, like `("workspace_files", "write")`; None for no warning about them.
+        """
+        found = self.given.get("SHARED_FILES_SETTING")
+        return None if found is None else (found[0], found[1])
+
+    @property
+    def danger(self) -> str:
+        """`DANGER`: "warn" of a dangerous agent (the default), or "refuse" it and hold it at same_account."""
+        return str(self.given.get("DANGER", WARN))
+
+    @property
+    def naming_keys(self) -> tuple[str, ...]:
+        """`NAMING_KEYS`: whose keys themselves name somebody, of "person" and "account", as an e-mail address
+        does; an erasure then blanks them too. None by default.
+        """
+        return tuple(self.given.get("NAMING_KEYS", ()))
 
 
 conf = Conf()

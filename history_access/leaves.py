@@ -51,9 +51,15 @@ def leaf(
 ) -> str:
     """The digest of one row, its columns by name; `erased` maps a column to the commitment kept for it.
 
-    A KeyError where a salt is missing that no commitment stands in for.
+    A column counts as erasable where the row has a salt or a commitment for it, and an absent value is left
+    out: so a later release may add a nullable column, or make one erasable, and older leaves still hold.
+    A KeyError without the row's own salt.
     """
-    values = [[column, _hashed(kind, column, row[column], salts, erased)] for column in columns_of(kind)]
+    values = [
+        _hashed(column, row[column], salts, erased)
+        for column in columns_of(kind)
+        if row[column] is not None or column in salts or column in erased
+    ]
     return _digest([kind.value, salts["row"], values])
 
 
@@ -73,12 +79,31 @@ def chain(number: int, facts: Iterable[Any], previous: str) -> str:
     return _digest([number, [_plain(fact) for fact in facts], previous])
 
 
-def _hashed(
-    kind: SealedKind, column: str, value: Any, salts: Mapping[str, str], erased: Mapping[str, str]
-) -> Any:
-    if column not in ERASABLE[kind]:
-        return _plain(value)
-    return erased[column] if column in erased else commitment(salts[column], column, value)
+def erased_digest(triples: Iterable[tuple[Any, str, str]]) -> str:
+    """The digest over what one erasure left: (row id, column, commitment) triples, in any order.
+
+    An erasure's event holds it under `details["erased_digest"]`, and so names each of its `ErasedValue`s.
+    """
+    return erased_digest_in_order(sorted((str(row), column, kept) for row, column, kept in triples))
+
+
+def erased_digest_in_order(triples: Iterable[tuple[Any, str, str]]) -> str:
+    """The same of triples that come sorted by row id, column and commitment, without holding them."""
+    digest, before = hashlib.sha256(b"["), ""
+    for row, column, kept in triples:
+        digest.update(f"{before}{_json([str(row), column, kept])}".encode())
+        before = ","
+    digest.update(b"]")
+    return digest.hexdigest()
+
+
+def _hashed(column: str, value: Any, salts: Mapping[str, str], erased: Mapping[str, str]) -> list[Any]:
+    """A column as it is hashed; a commitment stands in a third place, so that no value can pass for one."""
+    if column in erased:
+        return [column, None, erased[column]]
+    if column in salts:
+        return [column, None, commitment(salts[column], column, value)]
+    return [column, _plain(value)]
 
 
 def _plain(value: Any) -> Any:
@@ -89,5 +114,8 @@ def _plain(value: Any) -> Any:
 
 
 def _digest(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_json(value).encode()).hexdigest()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))

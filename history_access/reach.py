@@ -7,6 +7,7 @@ subqueries: a database answers them once, in the statement that fetches the text
 right before that moment gets nothing (`reach-now`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,7 +31,7 @@ from django.db.models import (
 from history_access.authority import READ_SESSIONS, condition, is_active, platform_authority
 from history_access.entries import ALL_ACCOUNTS, HISTORY_ACCESS, NONE
 from history_access.models import AbstractSession, AbstractTurn
-from history_access.models.platform import one_row, primary, session_model, turn_model
+from history_access.models.platform import one_row, primary, session_model, turn_model, webhooks
 from settings_catalog.places import Place
 from settings_catalog.resolver import Resolution, resolve_at
 
@@ -249,6 +250,17 @@ def _valid(key: Any) -> Any:
         return turn_model()._meta.pk.to_python(key)
     except ValidationError:
         raise NoTurnError(_NO_SUCH_TURN) from None
+
+
+def heard_a_webhook(turn: TurnFacts, sessions: Sequence[str]) -> bool:
+    """Whether a webhook started this turn, or a turn of one of these sessions (keys as text)."""
+    hooks = webhooks()
+    if hooks is None:
+        return False
+    to_key = session_model()._meta.pk.to_python
+    concerned = Q(pk=turn.id) | Q(session_id__in=[to_key(session) for session in sessions])
+    turns: Any = _turns()
+    return bool(turns.filter(concerned, trigger_id__in=hooks.values("pk")).exists())
 
 
 def _fact_columns() -> dict[str, Any]:

@@ -14,9 +14,19 @@ from django.db import connections, transaction
 from django.db.models import Count, Max, Min, QuerySet, Sum
 from django.utils import timezone
 
-from history_access.models import AbstractTurn, How, Named, RecordedName, TurnConversationRead, What
+from history_access.models import (
+    AbstractTurn,
+    How,
+    Named,
+    RecordedName,
+    TurnConversationRead,
+    What,
+    WrittenPlace,
+)
 from history_access.models.platform import primary
-from history_access.reach import Reach, reach_of, setting_of
+from history_access.models.refusals import MOST_PLACE
+from history_access.reach import Reach, TurnFacts, heard_a_webhook, reach_of, setting_of, turn_facts
+from history_access.signals import conversations_read
 from settings_catalog.keys import key_text, optional_key_text
 
 Result = TypeVar("Result")
@@ -64,7 +74,19 @@ def recorded(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Resu
             _write(using, reach, how, given)
         if setting_of(reach.turn).value != reach.setting.value:
             raise HistoryUnavailableError("The setting changed during this call; call again.")
+    if given:
+        _tell(reach.turn, given)
     return result
+
+
+def _tell(turn: TurnFacts, given: "list[Given]") -> None:
+    conversations_read.send_robust(
+        sender=TurnConversationRead,
+        turn_id=turn.id,
+        workspace_id=turn.workspace_id,
+        agent_id=turn.agent_id,
+        given=given,
+    )
 
 
 @contextmanager
@@ -139,6 +161,64 @@ def _names(reach: Reach, given: Iterable[Given]) -> Iterator[tuple[str, str, str
     for kind, key, name in named:
         if key is not None and name:
             yield kind.value, key_text(key), name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """What a turn has drawn on so far, for a platform's own guards on storage and outgoing hosts.
+
+    Keys as text. `accounts` may hold None, for conversations without one. `other_account` and
+    `other_person` tell whether any was not the turn's own; `webhook` whether a webhook started the turn, or
+    one in a conversation that it drew on: then a stranger's words are in it.
+    """
+
+    accounts: frozenset[str | None]
+    people: frozenset[str | None]
+    other_account: bool
+    other_person: bool
+    webhook: bool
+
+
+def drawn_on(turn: AbstractTurn | Any) -> Label:
+    """The label of a turn at this moment (`record-label`); three statements at most.
+
+    Takes a turn or its key; a NoTurnError where there is none.
+    """
+    facts = turn_facts(turn)
+    reads = (
+        TurnConversationRead.objects.using(primary())
+        .order_by()
+        .filter(workspace_id=key_text(facts.workspace_id), turn_id=key_text(facts.id))
+    )
+    columns = ("session_id", "session_account_id", "session_person_id")
+    drawn = list(reads.values_list(*columns).distinct())
+    accounts = frozenset(account for _, account, _ in drawn)
+    people = frozenset(person for _, _, person in drawn)
+    return Label(
+        accounts=accounts,
+        people=people,
+        other_account=bool(accounts - {optional_key_text(facts.account_id)}),
+        other_person=bool(people - {optional_key_text(facts.reader_id)}),
+        webhook=heard_a_webhook(facts, [session for session, _, _ in drawn]),
+    )
+
+
+def wrote(turn: AbstractTurn | Any, place: str) -> None:
+    """Note that a turn wrote to a durable place, such as "workspace/digest.md" (`record-erasure`).
+
+    An erasure then tells whom to follow up. A ValueError where `place` is empty, longer than 500 characters
+    or not storable; a NoTurnError where there is no such turn.
+    """
+    if not place or len(place) > MOST_PLACE or not place.isprintable():
+        raise ValueError(f"place: name it in 1 to {MOST_PLACE} printable characters")
+    facts = turn_facts(turn)
+    WrittenPlace.objects.using(primary()).create(
+        workspace_id=key_text(facts.workspace_id),
+        agent_id=key_text(facts.agent_id),
+        turn_id=key_text(facts.id),
+        place=place,
+        written_at=timezone.now(),
+    )
 
 
 def conversations_drawn_on(turn: AbstractTurn | Any, *, workspace: Any = None) -> "QuerySet[Any, Any]":

@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from django.db import Error
+from django.db import Error, transaction
 from django.utils import timezone
 
 from history_access.models import AbstractTurn, Refusal
@@ -22,13 +22,14 @@ def note_refusal(turn: AbstractTurn | Any, *, tool: str, code: str, argument: st
 
     It never raises: a refusal that cannot be kept is still logged, and still a refusal.
     """
+    facts = None
     try:
         facts = turn_facts(turn)
-        _keep(facts, tool, code, argument)
+        with transaction.atomic(using=primary()):
+            _keep(facts, tool, code, argument)
     except NoTurnError:
-        facts = None
+        pass  # there is nothing to keep it with
     except Error:
-        facts = None
         logger.exception("A refusal could not be kept.")
     logger.info(
         "%s refused: %s",

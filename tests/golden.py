@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of the tools and of their results, as they are kept in `tests/golden`.
+"""Writes the JSON Schemas of the tools, of their results and of the REST, as they are kept in `tests/golden`.
 
 python -m tests.golden
 """
@@ -17,6 +17,7 @@ NAMES = ("list_conversations", "read_conversation")
 def golden() -> dict[str, Any]:
     """What each file holds: the tools in every dialect, and the results. No database is asked."""
     from history_access.tools import ConversationList, QuotedConversation, Toolset
+    from tests.golden_openapi import openapi
 
     toolset = Toolset(None, NAMES)
     results = (ConversationList, QuotedConversation)
@@ -26,6 +27,7 @@ def golden() -> dict[str, Any]:
         "anthropic.json": toolset.definitions("anthropic"),
         "mcp.json": toolset.definitions("mcp"),
         "json_schema.json": toolset.definitions("json_schema"),
+        "openapi.json": openapi(),
         "results.json": {one.__name__: one.model_json_schema(mode="serialization") for one in results},
     }
 

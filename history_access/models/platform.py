@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from django.apps import apps
 from django.db import router
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from history_access.conf import conf
 from history_access.models.conversations import AbstractMessage, AbstractSession, AbstractTurn
@@ -27,6 +27,20 @@ def message_model() -> type[AbstractMessage]:
 def turn_model() -> type[AbstractTurn]:
     """The platform's turns; a LookupError where the settings name no model."""
     return cast("type[AbstractTurn]", apps.get_model(conf.turn_model))
+
+
+def webhooks() -> "QuerySet[Any] | None":
+    """The platform's webhooks among its triggers; None where it names no triggers (`TRIGGER_MODEL`)."""
+    if conf.trigger_model is None:
+        return None
+    return webhooks_of(apps.get_model(conf.trigger_model))
+
+
+def webhooks_of(model: Any) -> "QuerySet[Any]":
+    """The webhooks of a model of triggers: what its `webhooks()` says, or those of that `kind`."""
+    which: Q = model.webhooks() if hasattr(model, "webhooks") else Q(kind="webhook")
+    rows: QuerySet[Any] = model._base_manager.using(router.db_for_write(model)).filter(which)
+    return rows
 
 
 def primary() -> str:

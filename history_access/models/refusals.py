@@ -6,6 +6,8 @@ from django.utils.translation import gettext_lazy as _
 from history_access.models.reads import KEY_LENGTH
 from settings_catalog.keys import uuid7
 
+MOST_PLACE = 500
+
 
 class _OfATurn(models.Model):
     """A row about one turn, by copied keys."""
@@ -20,7 +22,7 @@ class _OfATurn(models.Model):
 
 
 class Refusal(_OfATurn):
-    """One refused call of a tool: which code, which argument, never what was asked for."""
+    """One refused call: which tool ("" for none of ours), code and argument, never what was asked for."""
 
     reader_id = models.CharField(_("read as"), max_length=KEY_LENGTH, null=True)
     trigger_id = models.CharField(_("trigger"), max_length=KEY_LENGTH, null=True)
@@ -45,7 +47,7 @@ class WrittenPlace(_OfATurn):
     The place may carry a name, so it is kept apart from the record and can be erased.
     """
 
-    place = models.CharField(_("place"), max_length=500)
+    place = models.CharField(_("place"), max_length=MOST_PLACE)
     written_at = models.DateTimeField(_("written at"))
 
     class Meta:

@@ -9,16 +9,24 @@ from settings_catalog.keys import uuid7
 DIGEST_LENGTH = 64
 
 
+class SealedKind(models.TextChoices):
+    """Which table a sealed row stands in."""
+
+    READ = "read", _("read")
+    EVENT = "event", _("event")
+
+
 class Seal(models.Model):
-    """A batch of rows, sealed: the Merkle root of their leaves, chained to the seal before.
+    """A batch of rows of one kind, sealed: the Merkle root of their leaves, chained to the seal before.
 
     `digest` is the SHA-256 of everything else here, `previous` included; the newest one, kept elsewhere,
-    proves the whole chain (`record-sealed`). A seal stays when its rows are pruned. `complete_before`: every
-    row that was read before this moment had been sealed by then; a row dated earlier that is sealed later
-    was put in afterwards.
+    proves the whole chain (`record-sealed`). A seal stays when its rows are pruned; events have seals of
+    their own, which are never pruned. `complete_before`: every row that was read before this moment had been
+    sealed by then; a row dated earlier that is sealed later was put in afterwards.
     """
 
     number = models.PositiveBigIntegerField(primary_key=True)
+    kind = models.CharField(_("kind"), max_length=10, choices=SealedKind.choices)
     sealed_at = models.DateTimeField(_("sealed at"))
     complete_before = models.DateTimeField(_("complete before"), null=True)
     rows = models.PositiveIntegerField(_("rows"))
@@ -33,13 +41,6 @@ class Seal(models.Model):
 
     def __str__(self) -> str:
         return f"seal {self.number}"
-
-
-class SealedKind(models.TextChoices):
-    """Which table a sealed row stands in."""
-
-    READ = "read", _("read")
-    EVENT = "event", _("event")
 
 
 class SealedRow(models.Model):

@@ -18,7 +18,7 @@ from history_access.record import Given
 from history_access.tools.arguments import MOST_LISTED, ListConversationsArguments, validated
 from history_access.tools.errors import invalid
 from history_access.tools.results import Conversation, ConversationList, QuotedNames
-from history_access.tools.running import run
+from history_access.tools.running import noting_refusals, run
 from settings_catalog.keys import key_text, optional_key_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,8 +38,9 @@ def list_conversations(turn: AbstractTurn | Any, /, **arguments: Any) -> Convers
 
 def listed(turn: AbstractTurn | Any, arguments: Any) -> ConversationList:
     """Like `list_conversations`, with the arguments just as a model sent them."""
-    asked = validated(ListConversationsArguments, arguments)
-    return run(turn, How.HISTORY, lambda reach: _page(reach, asked))
+    with noting_refusals(turn, ListConversationsArguments.tool):
+        asked = validated(ListConversationsArguments, arguments)
+        return run(turn, How.HISTORY, lambda reach: _page(reach, asked))
 
 
 def conversation_of(row: door.SessionRow, zone: ZoneInfo) -> Conversation:

@@ -22,7 +22,7 @@ from history_access.tools.results import (
     Truncated,
     Unavailable,
 )
-from history_access.tools.running import run
+from history_access.tools.running import noting_refusals, run
 from settings_catalog.keys import key_text
 
 MESSAGE_CHARACTERS = 4_000
@@ -43,9 +43,10 @@ def read_conversation(turn: AbstractTurn | Any, /, **arguments: Any) -> QuotedCo
 
 def read(turn: AbstractTurn | Any, arguments: Any) -> QuotedConversation:
     """Like `read_conversation`, with the arguments just as a model sent them."""
-    asked = validated(ReadConversationArguments, arguments)
-    fetch = _summary_page if asked.view == "summary" else _messages_page
-    return run(turn, How.HISTORY, lambda reach: fetch(reach, asked))
+    with noting_refusals(turn, ReadConversationArguments.tool):
+        asked = validated(ReadConversationArguments, arguments)
+        fetch = _summary_page if asked.view == "summary" else _messages_page
+        return run(turn, How.HISTORY, lambda reach: fetch(reach, asked))
 
 
 def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[QuotedConversation, list[Given]]:

@@ -1,19 +1,32 @@
 """Runs one call of a tool, and turns whatever stands in its way into a `ToolError`."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.db import Error
 
 from history_access.models import AbstractTurn, How
 from history_access.record import Fetch, HistoryUnavailableError, recorded
-from history_access.tools.errors import history_unavailable
+from history_access.refusals import note_refusal
+from history_access.tools.errors import ToolError, history_unavailable
 
 logger = logging.getLogger("history_access")
 
 FAILED = "History could not be read and recorded; nothing was read."
 
 Result = TypeVar("Result")
+
+
+@contextmanager
+def noting_refusals(turn: AbstractTurn | Any, tool: str) -> Iterator[None]:
+    """Keep for auditors that a call of `tool` was refused, and let the ToolError pass (`record-refusals`)."""
+    try:
+        yield
+    except ToolError as error:
+        note_refusal(turn, tool=tool, code=error.code.value, argument=error.argument)
+        raise
 
 
 def run(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Result:

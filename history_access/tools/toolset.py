@@ -11,9 +11,10 @@ from pydantic import BaseModel
 from history_access.models import AbstractTurn
 from history_access.quoting import wire_text
 from history_access.reach import Reach, setting_of, turn_facts
+from history_access.refusals import note_refusal
 from history_access.tools.arguments import Arguments, ListConversationsArguments, ReadConversationArguments
 from history_access.tools.definitions import Dialect, definition
-from history_access.tools.errors import ToolError, history_unavailable, invalid
+from history_access.tools.errors import Code, ToolError, history_unavailable, invalid
 from history_access.tools.listing import listed
 from history_access.tools.reading import read
 from history_access.tools.running import FAILED
@@ -57,6 +58,7 @@ class Toolset:
             return error.as_result()
         except Exception:  # the loop must go on, and the model must not see why
             logger.exception("A history tool failed; nothing was given.")
+            note_refusal(self.turn_id, tool=name, code=Code.HISTORY_UNAVAILABLE.value, argument=None)
             return history_unavailable(FAILED).as_result()
 
     def call_text(self, name: str, arguments: Any) -> str:
@@ -84,6 +86,7 @@ class Toolset:
     def _run(self, name: str, arguments: Any) -> dict[str, Any]:
         tool = _TOOLS.get(name) if isinstance(name, str) else None
         if tool is None:
+            note_refusal(self.turn_id, tool="", code=Code.INVALID_ARGUMENTS.value, argument=None)
             raise invalid(None, f"There is no such tool; there are {', '.join(_TOOLS)}.")
         return tool(self.turn_id, arguments).model_dump(mode="json")
 

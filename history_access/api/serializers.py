@@ -1,0 +1,186 @@
+"""What the answers look like, for clients and for the schema; the rows come from `history_access.audited`.
+
+Names are null where none was recorded, and once they are erased. There are no titles and no words in the
+record: whoever may open a conversation finds them there.
+"""
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+def _key(words: str) -> serializers.CharField:
+    return serializers.CharField(help_text=words)
+
+
+def _absent_key(words: str) -> serializers.CharField:
+    return serializers.CharField(help_text=words, allow_null=True)
+
+
+def _name() -> serializers.CharField:
+    return serializers.CharField(help_text="Its name when it was recorded.", allow_null=True)
+
+
+class AuditedReadSerializer(serializers.Serializer[Any]):
+    """One conversation that a turn was given something of."""
+
+    id = serializers.UUIDField()
+    read_at = serializers.DateTimeField()
+    workspace_id = _key("Its workspace.")
+    workspace_name = _name()
+    agent_id = _key("The agent that read.")
+    agent_name = _name()
+    turn_id = _key("The turn that read.")
+    turn_account_id = _absent_key("The turn's account; null is no account.")
+    turn_account_name = _name()
+    reader_id = _key("The person whom the turn read as.")
+    reader_name = _name()
+    trigger_id = _absent_key("The trigger that started the turn; null is none.")
+    trigger_name = _name()
+    conversation_id = _key("The conversation that was read.")
+    conversation_account_id = _absent_key("The conversation's account; null is no account.")
+    conversation_account_name = _name()
+    conversation_person_id = _absent_key("The conversation's person; null is nobody.")
+    conversation_person_name = _name()
+    crossed_account = serializers.BooleanField(
+        allow_null=True,
+        help_text="Whether the conversation's account is not the turn's own; null where both were erased.",
+    )
+    setting = serializers.CharField(help_text="The value of history_access at that moment.")
+    how = serializers.CharField(help_text="What let the turn read: history (the setting) or reference.")
+    what = serializers.CharField(help_text="What was given: title, messages, summary or excerpt.")
+    first_number = serializers.IntegerField(allow_null=True, help_text="The first message that was given.")
+    last_number = serializers.IntegerField(
+        allow_null=True, help_text="The last message that was given, or that a summary covers."
+    )
+    characters = serializers.IntegerField(help_text="How many characters were given.")
+
+
+class _TotalsSerializer(serializers.Serializer[Any]):
+    reads = serializers.IntegerField(help_text="How many reads.")
+    characters = serializers.IntegerField(help_text="How many characters were given in all.")
+    first_read_at = serializers.DateTimeField()
+    last_read_at = serializers.DateTimeField()
+
+
+class DrawnConversationSerializer(_TotalsSerializer):
+    """A conversation that one reply drew on."""
+
+    workspace_id = _key("Its workspace.")
+    workspace_name = _name()
+    conversation_id = _key("The conversation.")
+    conversation_account_id = _absent_key("Its account; null is no account.")
+    conversation_account_name = _name()
+
+
+class DrawingTurnSerializer(_TotalsSerializer):
+    """A reply that drew on one conversation."""
+
+    workspace_id = _key("Its workspace.")
+    workspace_name = _name()
+    agent_id = _key("Its agent.")
+    agent_name = _name()
+    turn_id = _key("The turn.")
+    turn_account_id = _absent_key("Its account; null is no account.")
+    turn_account_name = _name()
+    reader_id = _key("The person whom it read as.")
+    reader_name = _name()
+    trigger_id = _absent_key("The trigger that started it; null is none.")
+    trigger_name = _name()
+
+
+class AuditedRefusalSerializer(serializers.Serializer[Any]):
+    """A call of a tool that was refused."""
+
+    id = serializers.UUIDField()
+    refused_at = serializers.DateTimeField()
+    workspace_id = _key("Its workspace.")
+    workspace_name = _name()
+    agent_id = _key("The agent that called.")
+    agent_name = _name()
+    turn_id = _key("The turn that called.")
+    reader_id = _absent_key("The person whom the turn read as; null is nobody.")
+    reader_name = _name()
+    trigger_id = _absent_key("The trigger that started the turn; null is none.")
+    trigger_name = _name()
+    tool = serializers.CharField(help_text="The tool that was called.")
+    code = serializers.CharField(help_text="Which refusal.")
+    argument = serializers.CharField(allow_null=True, help_text="The argument that was refused, by name.")
+
+
+class AuditedSealSerializer(serializers.Serializer[Any]):
+    """A seal over a batch of rows, chained to the one before."""
+
+    number = serializers.IntegerField()
+    kind = serializers.CharField(help_text="What was sealed: read, or event (maintenance of the record).")
+    sealed_at = serializers.DateTimeField()
+    complete_before = serializers.DateTimeField(
+        allow_null=True, help_text="Everything that was read before this had been sealed by then."
+    )
+    rows = serializers.IntegerField(help_text="How many rows it seals.")
+    root = serializers.CharField(  # type: ignore[assignment]
+        help_text="The Merkle root of the rows, SHA-256."
+    )
+    previous = serializers.CharField(help_text="The digest of the seal before.")
+    digest = serializers.CharField(help_text="The digest of this seal: keep the newest one elsewhere.")
+
+
+class SettingStepSerializer(serializers.Serializer[Any]):
+    """What one place asks for and allows."""
+
+    level = serializers.CharField(help_text="agent, workspace or platform.")
+    value = serializers.CharField(allow_null=True, help_text="What it asks for; null is nothing.")
+    ceiling = serializers.CharField(allow_null=True, help_text="What it allows at most; null is anything.")
+
+
+class SettingHoldSerializer(serializers.Serializer[Any]):
+    """What holds the value down."""
+
+    level = serializers.CharField(
+        allow_null=True, help_text="Whose ceiling: workspace or platform; null is the entry's own guard."
+    )
+    value = serializers.CharField(help_text="The value that it is held at.")
+    reason = serializers.CharField(help_text="Why.")
+
+
+class AgentWarningSerializer(serializers.Serializer[Any]):
+    """Why this agent is dangerous."""
+
+    code = serializers.CharField(help_text="webhook or shared_files.")
+    warning = serializers.CharField(help_text="The warning for people.")
+
+
+class AgentAccessSerializer(serializers.Serializer[Any]):
+    """Which history an agent may read, and why."""
+
+    agent_id = _key("The agent.")
+    workspace_id = _key("Its workspace.")
+    value = serializers.CharField(help_text="The value of history_access that holds.")
+    asked = serializers.CharField(help_text="The value that is asked for.")
+    asked_at = serializers.CharField(allow_null=True, help_text="Where it is asked for; null is nowhere.")
+    held_by = SettingHoldSerializer(allow_null=True)
+    steps = SettingStepSerializer(many=True, help_text="The places that were asked, the nearest first.")
+    faults = serializers.ListField(
+        child=serializers.CharField(), help_text="Stored values that are unknown, and count as the least."
+    )
+    sentence = serializers.CharField(help_text="All of this in one sentence.")
+    warnings = AgentWarningSerializer(many=True)
+
+
+class BrokenParameterSerializer(serializers.Serializer[Any]):
+    """A parameter that cannot be taken."""
+
+    parameter = serializers.CharField()
+    rule = serializers.CharField()
+
+
+class ProblemDetailsSerializer(serializers.Serializer[Any]):
+    """Problem details (RFC 9457)."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    errors = BrokenParameterSerializer(  # type: ignore[assignment]
+        many=True, required=False, help_text="Where parameters are wrong."
+    )

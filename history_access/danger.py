@@ -1,0 +1,149 @@
+"""What makes an agent that may read all accounts' conversations dangerous, and what the operator chose.
+
+Two combinations are (`danger-warned`): a webhook that starts it, whose words are a stranger's, and the right
+to write files that others read. The platform is warned of them, or refuses them: then the entry's guard holds
+the value at `same_account`, and the resolver says why.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import router
+from django.db.models import Model, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from history_access.conf import WARN, conf
+from history_access.entries import ALL_ACCOUNTS, HISTORY_ACCESS, SAME_ACCOUNT
+from history_access.models.platform import webhooks
+from settings_catalog.catalog import Lowered, Words
+from settings_catalog.conf import conf as catalog_conf
+from settings_catalog.keys import key_text
+from settings_catalog.models import SettingValue
+from settings_catalog.places import Place
+from settings_catalog.resolver import Resolution, resolve_many
+
+MOST_LOOKED_AT = 10_000
+"""How many agents a search for dangerous ones looks at."""
+
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Danger:
+    """One dangerous combination: a code for programs, a warning for people, and why it may be refused."""
+
+    code: str
+    warning: Words
+    refusal: Words
+
+
+WEBHOOK = Danger(
+    code="webhook",
+    warning=_(
+        "A webhook starts this agent, and it may read all accounts' conversations: "
+        "a stranger's words could ask for a copy of them."
+    ),
+    refusal=_("the platform refuses all accounts to an agent that a webhook starts"),
+)
+SHARED_FILES = Danger(
+    code="shared_files",
+    warning=_(
+        "This agent may read all accounts' conversations and write files that others read: "
+        "one customer's words could reach another."
+    ),
+    refusal=_("the platform refuses all accounts to an agent that may write shared files"),
+)
+
+Dangers = tuple[Danger, ...]
+
+
+def guard(agent_key: str, value: str) -> Lowered | None:
+    """Hold `all_accounts` at `same_account` where it is dangerous and the platform refuses that.
+
+    No statement for any other value, or where the platform only warns; otherwise three at most.
+    """
+    if value != ALL_ACCOUNTS or conf.danger == WARN:
+        return None
+    place = _place_of(agent_key)
+    found = _risks([place])[place] if place else ()
+    return Lowered(SAME_ACCOUNT, _and(danger.refusal for danger in found)) if found else None
+
+
+def dangers_of(resolutions: Mapping[Place, Resolution]) -> dict[Place, Dangers]:
+    """What is dangerous about each of these agents, as history access holds for them; two statements at most.
+
+    Where the platform refuses a danger the value is held down, and there is none.
+    """
+    open_ones = [place for place, held in resolutions.items() if held.value == ALL_ACCOUNTS]
+    return dict.fromkeys(resolutions, ()) | (_risks(open_ones) if open_ones else {})
+
+
+def dangerous_agents() -> Iterator[tuple[Place, Dangers]]:
+    """The dangerous agents among the first `MOST_LOOKED_AT`, as they are found."""
+    for places in _agents_in_chunks():
+        for place, found in dangers_of(resolve_many(HISTORY_ACCESS.key, places)).items():
+            if found:
+                yield place, found
+
+
+def _agents_in_chunks() -> Iterator[list[Place]]:
+    """The agents in the order of their keys; none where no row asks for all accounts."""
+    stored = SettingValue.objects.using(router.db_for_write(SettingValue))
+    if not stored.filter(entry=HISTORY_ACCESS.key, value=ALL_ACCOUNTS).exists():
+        return
+    agents, last = _rows(catalog_conf.agent_model).order_by("pk"), None
+    for _chunk in range(MOST_LOOKED_AT // _AT_ONCE):
+        after = agents if last is None else agents.filter(pk__gt=last)
+        rows = list(after.values_list("workspace_id", "pk")[:_AT_ONCE])
+        yield [Place.agent(*row) for row in rows]
+        if len(rows) < _AT_ONCE:
+            return
+        last = rows[-1][1]
+
+
+def _risks(places: list[Place]) -> dict[Place, Dangers]:
+    """What would be dangerous about all accounts for each of these agents."""
+    started, writing = _started_by_webhooks(places), _writing_shared_files(places)
+    return {
+        place: (
+            *((WEBHOOK,) if place.agent_id in started else ()),
+            *((SHARED_FILES,) if place in writing else ()),
+        )
+        for place in places
+    }
+
+
+def _started_by_webhooks(places: list[Place]) -> set[str]:
+    """The keys of those agents that a webhook starts; none where the platform names no triggers."""
+    hooks = webhooks()
+    if hooks is None:
+        return set()
+    keys = [place.agent_id for place in places]
+    return {key_text(key) for key in hooks.filter(agent_id__in=keys).values_list("agent_id", flat=True)}
+
+
+def _writing_shared_files(places: list[Place]) -> set[Place]:
+    """Those agents that may write shared files; none where the platform names no setting for it."""
+    if conf.shared_files_setting is None:
+        return set()
+    key, value = conf.shared_files_setting
+    return {place for place, held in resolve_many(key, places).items() if held.allows(value)}
+
+
+def _place_of(agent_key: str) -> Place | None:
+    """Where an agent's settings stand; None where there is no such agent."""
+    try:
+        row = _rows(catalog_conf.agent_model).filter(pk=agent_key).values_list("workspace_id", "pk").first()
+    except (ValueError, ValidationError):  # a key that is none of this platform's
+        return None
+    return Place.agent(*row) if row else None
+
+
+def _rows(model: type[Model]) -> "QuerySet[Any]":
+    return model._base_manager.using(router.db_for_write(model))
+
+
+def _and(reasons: Iterable[Words]) -> str:
+    return ", and ".join(map(str, reasons))
