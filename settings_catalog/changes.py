@@ -88,10 +88,7 @@ def set_at(
     """Like `set_value`, for a place given by its keys; the place itself must exist."""
     entry = get(key)
     _check_words(entry, place, value, ceiling, why)
-    permission = missing_permission(by, place, conf.authority)
-    if permission is not None:
-        raise SettingForbiddenError(permission, place)
-    _check_exists(place)
+    _check_place_and_permission(place, by, clears=value is None and ceiling is None)
     with transaction.atomic(using=router.db_for_write(SettingValue)):
         before = _locked(entry, place)
         after = _State(
@@ -128,10 +125,24 @@ def _storable(text: str) -> bool:
     return not any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text)
 
 
-def _check_exists(place: Place) -> None:
-    """Refuse a place that is not there, or an agent that is not that workspace's."""
+def _check_place_and_permission(place: Place, by: Any, *, clears: bool) -> None:
+    """Refuse whoever lacks the permission, and a place that is not there.
+
+    What a workspace or an agent that is gone has left behind may be cleared by the platform's operator.
+    """
+    left_behind = clears and not _exists(place)
+    asked = Place.platform() if left_behind else place
+    permission = missing_permission(by, asked, conf.authority)
+    if permission is not None:
+        raise SettingForbiddenError(permission, asked)
+    if not left_behind and not _exists(place):
+        raise SettingError("place", f"there is no such {place.level.value}")
+
+
+def _exists(place: Place) -> bool:
+    """Whether a place is there, and an agent is that workspace's."""
     if place.level is Level.PLATFORM:
-        return
+        return True
     if place.level is Level.WORKSPACE:
         rows = conf.workspace_model._default_manager.filter
         keys = {"pk": place.workspace_id}
@@ -139,11 +150,9 @@ def _check_exists(place: Place) -> None:
         rows = conf.agent_model._default_manager.filter
         keys = {"pk": place.agent_id, "workspace_id": place.workspace_id}
     try:
-        found = rows(**keys).exists()
-    except (ValueError, ValidationError):
-        found = False
-    if not found:
-        raise SettingError("place", f"there is no such {place.level.value}")
+        return bool(rows(**keys).exists())
+    except (ValueError, ValidationError):  # a key that is none of this platform's
+        return False
 
 
 def _rows(entry: Entry, place: Place) -> "QuerySet[SettingValue]":

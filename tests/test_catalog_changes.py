@@ -224,3 +224,20 @@ def test_catalog_change_log_is_whole_when_two_write_at_once(open_world):
     before, after = [c.value_before for c in log], [c.value_after for c in log]
     assert sorted(map(str, [*before, stored and stored.value])) == sorted(map(str, [None, *after]))
     assert all("same moment" in error.message for error in refused)
+
+
+@pytest.mark.parametrize("who", ["platform operator", "workspace operator"])
+def test_catalog_changes_clear_what_a_place_that_is_gone_has_left_behind(world, who):
+    """The platform's operator may; nobody else has a right for what is not there, and nobody may set it."""
+    gone = Place.agent(world.hollowbrook.pk, "gone")
+    SettingValue.objects.create(entry="weather", **gone._asdict(), value="storm")
+    by = person(world, who)
+    with pytest.raises(SettingError):
+        set_at("weather", gone, value="calm", by=by, why="w")
+    if who == "workspace operator":
+        with pytest.raises(SettingForbiddenError, match=PLATFORM_RIGHT):
+            set_at("weather", gone, value=None, ceiling=None, by=by, why="w")
+    else:
+        set_at("weather", gone, value=None, ceiling=None, by=by, why="it is gone")
+        assert SettingChange.objects.get().value_before == "storm"
+    assert SettingValue.objects.filter(entry="weather").exists() is (who == "workspace operator")

@@ -10,6 +10,7 @@ from history_access.agent_platform.models import Session
 from history_access.models import RecordedName, TurnConversationRead
 from history_access.record import conversations_drawn_on, turns_drawing_on
 from history_access.tools import ToolError, list_conversations, read_conversation, toolset_for
+from settings_catalog.keys import uuid7
 from tests.worlds import World, error, listed, pages
 
 
@@ -307,3 +308,24 @@ def test_record_outlives_without_titles_names_or_words(told: World) -> None:
 def test_record_outlives_has_no_foreign_keys() -> None:
     relations = [field for field in TurnConversationRead._meta.get_fields() if field.is_relation]
     assert relations == []
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_record_both_ways_is_answered_by_an_index(told: World, named: bool) -> None:
+    """With the workspace and without it, as after the turn is gone (record-both-ways)."""
+    session = told.session("hello", person=told.mara)
+    turn = told.turn(told.mara)
+    read_conversation(turn, conversation_id=str(session.pk))
+    workspace = told.hollowbrook if named else None
+    asked = [
+        conversations_drawn_on(str(turn.pk), workspace=workspace),
+        turns_drawing_on(str(session.pk), workspace=workspace),
+    ]
+    (row,) = TurnConversationRead.objects.values()
+    others = ({**row, "id": uuid7(), "turn_id": f"t{n}", "session_id": f"s{n}"} for n in range(2000))
+    TurnConversationRead.objects.bulk_create(TurnConversationRead(**other) for other in others)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    plans = "".join(rows.explain() for rows in asked)
+    assert "history_access_read_turn" in plans
+    assert "history_access_read_session" in plans

@@ -58,8 +58,9 @@ class TurnConversationRead(models.Model):
         permissions = [("audit_reads", "Can audit the reads of every workspace")]
         ordering = ["-id"]
         indexes = [
-            models.Index(fields=["workspace_id", "turn_id"], name="history_access_read_turn"),
-            models.Index(fields=["workspace_id", "session_id"], name="history_access_read_session"),
+            models.Index(fields=["turn_id", "workspace_id"], name="history_access_read_turn"),
+            models.Index(fields=["session_id", "workspace_id"], name="history_access_read_session"),
+            models.Index(fields=["workspace_id", "id"], name="history_access_read_workspace"),
         ]
 
     def __str__(self) -> str:

@@ -35,7 +35,7 @@ class Refusal(_OfATurn):
         verbose_name = _("refused call")
         verbose_name_plural = _("refused calls")
         ordering = ["-id"]
-        indexes = [models.Index(fields=["workspace_id", "turn_id"], name="history_access_refusal_turn")]
+        indexes = [models.Index(fields=["turn_id", "workspace_id"], name="history_access_refusal_turn")]
 
     def __str__(self) -> str:
         return f"{self.tool} refused: {self.code}"
@@ -54,7 +54,7 @@ class WrittenPlace(_OfATurn):
         verbose_name = _("written place")
         verbose_name_plural = _("written places")
         ordering = ["-id"]
-        indexes = [models.Index(fields=["workspace_id", "turn_id"], name="history_access_place_turn")]
+        indexes = [models.Index(fields=["turn_id", "workspace_id"], name="history_access_place_turn")]
 
     def __str__(self) -> str:
         return f"a place that turn {self.turn_id} wrote to"
