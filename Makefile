@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test lint golden clean
+.PHONY: help demo test lint golden bench-audit tampering clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
 	@echo "make golden  write the JSON Schemas of the tools anew"
+	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
 	@echo "make clean   remove the environment and what it made"
 
 demo: $(VENV)/.ready
@@ -23,6 +24,9 @@ lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+
+bench-audit: $(VENV)/.ready
+	@$(RUN) -m benchmarks.audit_pages
 
 golden: $(VENV)/.ready
 	@$(RUN) -m tests.golden
