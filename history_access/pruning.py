@@ -4,6 +4,7 @@ The seals stay, so the chain still proves everything that is kept. Of a pruned b
 leaves go, salts included; batches of maintenance events are never pruned.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,7 +19,7 @@ from history_access.apps import HistoryAccessConfig
 from history_access.models import EventKind, Seal, SealedKind, SealedRow, TurnConversationRead
 from history_access.models.platform import primary
 from history_access.models.reads import KEY_LENGTH
-from history_access.seals import BATCH, record_event, sealing
+from history_access.seals import BATCH, leave_to_others, record_event, sealing
 from history_access.verifying import verify_batches
 from settings_catalog.guards import Guard, lifted
 
@@ -63,7 +64,9 @@ def prune(
         _check(by, why)
     groups = list(_groups(_prunable(using, keep_days, through), BATCH[connections[using].vendor]))
     for group in groups if not dry_run else ():
+        started = time.monotonic()
         _remove(using, group, by, why)
+        leave_to_others(using, started)
         if progress is not None:
             progress(group)
     return groups

@@ -79,8 +79,8 @@ def _seal_kind(using: str, kind: SealedKind, size: int, since: uuid.UUID, began:
             made = _write(using, kind, rows, newest, complete) if rows or _is_due(newest, complete) else None
         if made is not None:
             yield made
-        if more and connections[using].vendor == "sqlite":
-            time.sleep(time.monotonic() - started)  # its lock is not fair: as long for others as for us
+        if more:
+            leave_to_others(using, started)
         since = rows[-1]["id"] if rows else since
 
 
@@ -101,6 +101,12 @@ def sealing(using: str) -> Iterator[None]:
         yield
 
 
+def leave_to_others(using: str, started: float) -> None:
+    """On SQLite, whose lock is not fair, leave it to others for as long as it was held since `started`."""
+    if connections[using].vendor == "sqlite":
+        time.sleep(time.monotonic() - started)
+
+
 def record_event(
     kind: EventKind,
     *,
@@ -119,9 +125,8 @@ def record_event(
     event.pk = pk or event.pk
     event.save(using=using, force_insert=True)
     rows = MaintenanceEvent.objects.using(using).filter(pk=event.pk)
-    newest = _newest(using)
-    complete = _complete_before(newest, None)
-    _write(using, SealedKind.EVENT, rows.values(*leaves.columns_of(SealedKind.EVENT)), newest, complete)
+    columns, newest = leaves.columns_of(SealedKind.EVENT), _newest(using)
+    _write(using, SealedKind.EVENT, rows.values(*columns), newest, _complete_before(newest, None))
     return event
 
 

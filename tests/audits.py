@@ -7,10 +7,13 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-from history_access.agent_platform.models import Authority, Workspace
+from history_access.agent_platform import services
+from history_access.agent_platform.models import Agent, Authority, Trigger, Workspace
 from history_access.models import RecordedName, Refusal, TurnConversationRead
 from tests.worlds import NOON, World
 
@@ -162,6 +165,11 @@ def body(response: HttpResponse) -> bytes:
     return b"".join(response.streaming_content) if response.streaming else response.content
 
 
+def json_lines(text: bytes) -> list[dict[str, Any]]:
+    """The objects of JSON Lines, which are ASCII."""
+    return [json.loads(line) for line in text.decode("ascii").splitlines()]
+
+
 def results(client: Client, url: str, **parameters: Any) -> list[dict[str, Any]]:
     """The rows of one page."""
     response = client.get(url, parameters)
@@ -198,3 +206,29 @@ def broken(client: Client, url: str, query: str) -> dict[str, str]:
     """The parameters that are refused, each with its rule."""
     found = problem(client.get(f"{url}?{query}"), 400)
     return {one["parameter"]: one["rule"] for one in found["errors"]}
+
+
+FILES = ("workspace_files", "write")
+
+
+def choose(settings: Any, **given: Any) -> None:
+    """Change what the platform says in HISTORY_ACCESS; it names its triggers and its shared files."""
+    named = {"TRIGGER_MODEL": "agent_platform.Trigger", "SHARED_FILES_SETTING": FILES}
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, **named, **given}
+
+
+def webhook(world: World, agent: Agent | None = None, kind: str = "webhook") -> Trigger:
+    """A trigger of an agent, by default a webhook of the world's."""
+    return services.create_trigger(agent or world.agent, kind=kind, name="Bookings", by=world.mara)
+
+
+def may_write_files(world: World, agent: Agent | None = None, value: str = "write") -> None:
+    """Let an agent do this much with shared files."""
+    world.set(FILES[0], agent=agent or world.agent, value=value)
+
+
+def statements(job: Callable[[], Any]) -> int:
+    """How many statements a job runs."""
+    with CaptureQueriesContext(connection) as captured:
+        job()
+    return len(captured)

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.generics import GenericAPIView
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,12 +22,8 @@ from history_access.audited import Row
 from history_access.queries import log_query
 
 
-class AlwaysJSON(BaseContentNegotiation):
+class AlwaysJSON(DefaultContentNegotiation):
     """One form of answer, whatever is accepted; `?format=` is a parameter like any unknown one."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        """Nothing is sent here."""
-        return parsers[0]
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None

@@ -27,7 +27,8 @@ class Command(BaseCommand):
 
     help = (
         "Export which turns read what, newest first, under the filters of the list in REST. Beside FILE it "
-        "writes FILE.manifest.json: rows, filters, the file's SHA-256 and the newest seal."
+        "writes FILE.manifest.json: rows, filters, the file's SHA-256 and the newest seal. Needs the extra "
+        "`rest`."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
