@@ -51,6 +51,16 @@ def test_all_accounts_is_dangerous_with_a_webhook_or_with_shared_files(
     assert codes(world.agent) == (expected if value == "all_accounts" else [])
 
 
+@pytest.mark.parametrize("value", entries.HISTORY_ACCESS.values)
+def test_danger_warned_on_the_agents_page(world: World, chosen: Any, client: Any, value: str) -> None:
+    """The operator sees it where the agent is, and nothing where there is none (danger-warned)."""
+    world.allow(value)
+    webhook(world, kind="webhook")
+    client.force_login(world.operator)
+    page = client.get(f"/admin/agent_platform/agent/{world.agent.pk}/change/").content.decode()
+    assert ("A webhook starts this agent" in page) is (value == "all_accounts")
+
+
 @pytest.mark.parametrize(("value", "hook", "files", "expected"), GRID)
 def test_a_platform_that_refuses_holds_it_at_same_account_and_says_why(
     world: World, chosen: Any, value: str, hook: bool, files: bool, expected: list[str]

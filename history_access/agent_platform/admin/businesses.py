@@ -4,14 +4,18 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from history_access.agent_platform.admin.columns import NameColumns
 from history_access.agent_platform.models import Account, Agent, Authority, Permission, Workspace
+from history_access.danger import dangers_of
+from history_access.entries import HISTORY_ACCESS
 from settings_catalog.admin import settings_panel
 from settings_catalog.admin.lists import BoundedAdmin, KeySearchAdmin, KnownValues, Row
 from settings_catalog.places import Place
+from settings_catalog.resolver import resolve_many
 
 
 class _StandingAdmin(NameColumns, BoundedAdmin[Row]):
@@ -55,18 +59,26 @@ class WorkspaceAdmin(_StandingAdmin[Workspace]):
 
 @admin.register(Agent)
 class AgentAdmin(_OwnedAdmin[Agent]):
-    """Agents, and the settings that hold for each."""
+    """Agents, the settings that hold for each, and what is dangerous about them."""
 
-    readonly_fields = ("settings",)
+    readonly_fields = ("settings", "dangers")
 
     def get_fields(self, request: HttpRequest, obj: Agent | None = None) -> tuple[str, ...]:
         """Its settings once it is there."""
-        return ("workspace", "name", "settings") if obj else ("workspace", "name")
+        return ("workspace", "name", "settings", "dangers") if obj else ("workspace", "name")
 
     @admin.display(description=_("settings"))
     def settings(self, agent: Agent) -> SafeString:
         """What each setting is for the agent, and where to change it: history access among them."""
         return settings_panel(Place.of(agent=agent), self.admin_site.name)
+
+    @admin.display(description=_("dangers"))
+    def dangers(self, agent: Agent) -> SafeString:
+        """The dangerous combinations that hold for the agent now (`danger-warned`)."""
+        place = Place.of(agent=agent)
+        found = dangers_of(resolve_many(HISTORY_ACCESS.key, [place]))[place]
+        lines = format_html_join("", "<p><strong>{}</strong></p>", ((one.warning,) for one in found))
+        return lines or format_html("{}", _("None."))
 
 
 @admin.register(Account)
