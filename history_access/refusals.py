@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from django.db import Error, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from history_access.models import AbstractTurn, Refusal
@@ -29,7 +29,7 @@ def note_refusal(turn: AbstractTurn | Any, *, tool: str, code: str, argument: st
             _keep(facts, tool, code, argument)
     except NoTurnError:
         pass  # there is nothing to keep it with
-    except Error:
+    except Exception:  # the database, the platform's authority, or a call from async code
         logger.exception("A refusal could not be kept.")
     logger.info(
         "%s refused: %s",
