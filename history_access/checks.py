@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.db import connections, router
@@ -11,7 +12,7 @@ from django.db.models import ForeignKey, Model
 from django.utils.module_loading import import_string
 
 from history_access.authority import Authority
-from history_access.conf import KNOWN, conf
+from history_access.conf import KNOWN, NAMING, conf, unknown_naming_keys
 from history_access.danger_checks import check_danger, check_danger_settings  # noqa: F401
 from history_access.models import AbstractMessage, AbstractSession, AbstractTurn, TurnConversationRead
 from history_access.models.platform import message_model, primary, session_model, turn_model
@@ -31,7 +32,11 @@ _COLUMNS = {
 
 @register(Tags.compatibility)
 def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """E001: an unknown key in HISTORY_ACCESS. E002: a link without {id}."""
+    """What the project says in its settings.
+
+    E001: an unknown key in HISTORY_ACCESS. E002: a link without {id}. E013: times without time zones. E014:
+    NAMING_KEYS names no kind of key.
+    """
     errors: list[CheckMessage] = [
         Error(
             f"HISTORY_ACCESS has the unknown key {key!r}.",
@@ -43,6 +48,15 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if conf.conversation_url is not None and "{id}" not in str(conf.conversation_url):
         hint = 'Write it like "https://chat.example/conversations/{id}", or leave it out.'
         errors.append(Error("CONVERSATION_URL does not contain {id}.", hint=hint, id="history_access.E002"))
+    if not settings.USE_TZ:
+        message = "USE_TZ is off: times of the record and of conversations would not be moments."
+        errors.append(Error(message, hint="Set USE_TZ = True.", id="history_access.E013"))
+    if unknown_naming_keys():
+        message = (
+            f"HISTORY_ACCESS['NAMING_KEYS'] has {unknown_naming_keys()}, which an erasure would pass over."
+        )
+        hint = f"Write a tuple of {' and '.join(map(repr, NAMING))}."
+        errors.append(Error(message, hint=hint, id="history_access.E014"))
     return errors
 
 

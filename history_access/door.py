@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import (
     Case,
     Count,
-    Exists,
     F,
     IntegerField,
     OuterRef,
@@ -206,10 +205,10 @@ def page(reach: Reach, key: Any | None, *, start: int, offset: int, caps: Caps) 
 
 def _messages_in_reach(reach: Reach, key: Any) -> "QuerySet[AbstractMessage]":
     """The readable messages of one session, where it is in reach: a condition looked at once a statement."""
-    within = Exists(reach.sessions().filter(pk=key))
+    within = Subquery(reach.sessions().filter(pk=key).values("pk"))
     model: Any = message_model()
     rows: QuerySet[AbstractMessage] = model._base_manager.using(primary()).filter(
-        model.readable(), within, workspace_id=reach.turn.workspace_id, session_id=key
+        model.readable(), workspace_id=reach.turn.workspace_id, session_id=within
     )
     return rows
 

@@ -13,7 +13,7 @@ from django.apps import apps
 from django.db import connections
 from django.db.models import Q, QuerySet
 
-from history_access.conf import conf
+from history_access.conf import conf, unknown_naming_keys
 from history_access.leaves import ERASED, commitment, erased_digest
 from history_access.models import (
     AuditQuery,
@@ -91,15 +91,30 @@ def erase_conversations(sessions: Sequence[Any], *, by: str, why: str, dry_run: 
 def _erase(keys: dict[Named, list[str]], drawn_on: Q, *, by: str, why: str, dry_run: bool) -> Erasure:
     using = primary()
     follow_ups = tuple(_follow_ups(using, drawn_on))
-    names, values = _named(using, keys), _values(using, keys)
-    found = Erasure(names=names.count(), values=sum(1 for _ in values), follow_ups=follow_ups)
+    names = _named(using, keys).count()
     if dry_run:
-        return found
-    seal()
+        values = sum(1 for _ in _values(using, keys))
+        return Erasure(names=names, values=values, follow_ups=follow_ups)
+    erased = 0
+    while True:
+        seal()
+        erased += _erase_sealed(using, keys, follow_ups, by=by, why=why)
+        if next(_values(using, keys), None) is None:
+            return Erasure(names=names, values=erased, follow_ups=follow_ups)
+
+
+def _erase_sealed(
+    using: str, keys: dict[Named, list[str]], follow_ups: tuple[FollowUp, ...], *, by: str, why: str
+) -> int:
+    """One transaction of an erasure; how many values of the record it blanked.
+
+    What readers wrote since the last seal is left for the next one: only a sealed row has its commitment.
+    """
     with sealing(using), lifted(connections[using], _guards()):
         event_id = uuid7()
-        erased = [_blank(using, value, event_id) for value in list(_values(using, keys))]
-        forgotten = _forget_names(using, keys)
+        sealed = [value for value in _values(using, keys) if _is_sealed(using, value[0])]
+        erased = [_blank(using, value, event_id) for value in sealed]
+        forgotten = _forget_names(using, keys, follow_ups)
         _blank_logs(using, keys)
         details = {
             "erased_digest": erased_digest(erased),
@@ -108,7 +123,11 @@ def _erase(keys: dict[Named, list[str]], drawn_on: Q, *, by: str, why: str, dry_
             "turns": len(follow_ups),
         }
         record_event(EventKind.ERASE, by=by, why=why, details=details, using=using, pk=event_id)
-    return Erasure(names=forgotten, values=len(erased), follow_ups=follow_ups)
+    return len(erased)
+
+
+def _is_sealed(using: str, row_id: uuid.UUID) -> bool:
+    return SealedRow.objects.using(using).filter(row_id=row_id).exists()
 
 
 def _check(by: str, why: str) -> None:
@@ -142,7 +161,9 @@ def _follow_ups(using: str, drawn_on: Q) -> Iterator[FollowUp]:
 
 
 def _naming(keys: dict[Named, list[str]]) -> dict[Named, list[str]]:
-    """The keys that themselves name somebody, as the platform says (`NAMING_KEYS`)."""
+    """The keys that themselves name somebody, as the platform says; a ValueError where it says nonsense."""
+    if unknown_naming_keys():
+        raise ValueError(f"NAMING_KEYS: {unknown_naming_keys()} are no kinds of keys")
     return {kind: found for kind, found in keys.items() if kind.value in conf.naming_keys}
 
 
@@ -174,11 +195,14 @@ def _blank(using: str, found: Triple, event_id: uuid.UUID) -> Triple:
     return row_id, column, kept
 
 
-def _forget_names(using: str, keys: dict[Named, list[str]]) -> int:
-    """Remove the recorded names, and the places that carry one."""
-    names = list(_named(using, keys).values_list("name", flat=True))
-    for name in filter(None, names):
-        WrittenPlace.objects.using(using).filter(place__icontains=name).update(place=ERASED)
+def _forget_names(using: str, keys: dict[Named, list[str]], follow_ups: tuple[FollowUp, ...]) -> int:
+    """Remove the recorded names, and the places of the turns to follow up that carry a name or a key."""
+    words = {name for name in _named(using, keys).values_list("name", flat=True) if name}
+    words |= {key for found in _naming(keys).values() for key in found if key}
+    for one in follow_ups:
+        written = WrittenPlace.objects.using(using).filter(workspace_id=one.workspace_id, turn_id=one.turn_id)
+        for word in words:
+            written.filter(place__icontains=word).update(place=ERASED)
     return _named(using, keys).delete()[0]
 
 

@@ -160,7 +160,7 @@ def _names(reach: Reach, given: Iterable[Given]) -> Iterator[tuple[str, str, str
     ]
     for kind, key, name in named:
         if key is not None and name:
-            yield kind.value, key_text(key), name
+            yield kind.value, key_text(key), str(name)
 
 
 @dataclass(frozen=True, kw_only=True)

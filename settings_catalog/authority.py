@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
+from django.db import router
 
 from settings_catalog.places import Level, Place
 
@@ -34,7 +35,8 @@ def missing_permission(person: Any, place: Place, authority: SettingsAuthority) 
     The person is read again: what an object remembers of its rights may be out of date (`catalog-who`).
     """
     permission = PLATFORM_PERMISSION if place.level is Level.PLATFORM else WORKSPACE_PERMISSION
-    fresh = get_user_model()._default_manager.filter(pk=person.pk).first()
+    people = get_user_model()._base_manager.using(router.db_for_write(get_user_model()))
+    fresh = people.filter(pk=person.pk).first()
     if fresh is None or not fresh.is_active:
         return permission
     if place.level is Level.PLATFORM:

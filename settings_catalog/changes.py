@@ -144,13 +144,14 @@ def _exists(place: Place) -> bool:
     if place.level is Level.PLATFORM:
         return True
     if place.level is Level.WORKSPACE:
-        rows = conf.workspace_model._default_manager.filter
+        model: Any = conf.workspace_model
         keys = {"pk": place.workspace_id}
     else:
-        rows = conf.agent_model._default_manager.filter
+        model = conf.agent_model
         keys = {"pk": place.agent_id, "workspace_id": place.workspace_id}
     try:
-        return bool(rows(**keys).exists())
+        rows = model._base_manager.using(router.db_for_write(model))
+        return bool(rows.filter(**keys).exists())
     except (ValueError, ValidationError):  # a key that is none of this platform's
         return False
 

@@ -4,7 +4,8 @@ An app lists its guards; they are put in place after every `migrate`, because SQ
 triggers in silence when a later migration rebuilds the table.
 """
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,10 @@ class Guard:
         message = self.message.replace("'", "''")
         if vendor == "postgresql":
             each = "STATEMENT" if self.event == "TRUNCATE" else "ROW"
-            when = f"WHEN ({self.when.format(differs='IS DISTINCT FROM')})" if self.when else ""
+            condition = self.when.format(differs="IS DISTINCT FROM")
+            if "SELECT" in condition:
+                return self._with_function(condition, message)
+            when = f"WHEN ({condition})" if condition else ""
             return (
                 f'CREATE TRIGGER "{self.name}" BEFORE {self.event} ON "{self.table}" '
                 f"FOR EACH {each} {when} EXECUTE FUNCTION {_REFUSE}('{message}')"
@@ -53,6 +57,18 @@ class Guard:
         return (
             f'CREATE TRIGGER "{self.name}" BEFORE {self.event} ON "{self.table}" '
             f"{when} BEGIN SELECT RAISE(ABORT, '{message}'); END"
+        )
+
+    def _with_function(self, condition: str, message: str) -> str:
+        """PostgreSQL takes no subquery in a trigger's condition; it goes into a function of the guard's."""
+        row = "OLD" if self.event == "DELETE" else "NEW"
+        return (
+            f'CREATE OR REPLACE FUNCTION "{self.name}"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN '
+            f"IF {condition} THEN RAISE EXCEPTION '{message}' "
+            "USING ERRCODE = 'integrity_constraint_violation'; END IF; "
+            f" RETURN {row}; END $$; "
+            f'CREATE TRIGGER "{self.name}" BEFORE {self.event} ON "{self.table}" '
+            f'FOR EACH ROW EXECUTE FUNCTION "{self.name}"()'
         )
 
 
@@ -66,21 +82,27 @@ def append_only(table: str, key: str = "id", *, unique: tuple[str, ...] = ()) ->
         Guard(name=f"{table}_no_{event.lower()}", table=table, event=event, message=message)
         for event in ("UPDATE", "DELETE", "TRUNCATE")
     )
-    same = f"{key} = NEW.{key}"
-    if unique:
-        same += " OR (" + " AND ".join(f'"{column}" = NEW."{column}"' for column in unique) + ")"
-    return (*refused, _no_replacement(table, same, message))
+    return (*refused, never_replaced(table, message, key=key, unique=unique))
 
 
 def fixed_columns(table: str, columns: Iterable[str], message: str, key: str = "id") -> tuple[Guard, ...]:
     """The named columns of `table` keep the value that they were inserted with."""
-    columns = tuple(columns)
-    changed = " OR ".join(f"NEW.{column} {{differs}} OLD.{column}" for column in columns)
-    replaced = " OR ".join(f"NEW.{column} {{differs}} {column}" for column in columns)
+    changed = " OR ".join(f"NEW.{column} {{differs}} OLD.{column}" for column in (key, *columns))
     return (
         Guard(name=f"{table}_fixed", table=table, event="UPDATE", when=changed, message=message),
-        _no_replacement(table, f"{key} = NEW.{key} AND ({replaced})", message),
+        never_replaced(table, message, key=key),
     )
+
+
+def not_while(table: str, dependants: Mapping[str, str], message: str, key: str = "id") -> Guard:
+    """A row of `table` is not removed while rows that point to it are there: a table and its column each.
+
+    Else it could be put back as another's within one transaction, since foreign keys are checked at its end.
+    """
+    pointing = " OR ".join(
+        f'EXISTS (SELECT 1 FROM "{other}" WHERE {column} = OLD.{key})' for other, column in dependants.items()
+    )
+    return Guard(name=f"{table}_in_use", table=table, event="DELETE", when=pointing, message=message)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +113,12 @@ class _SQLiteGuard(Guard):
         return None if vendor == "postgresql" else super().statement(vendor)
 
 
-def _no_replacement(table: str, same: str, message: str) -> Guard:
-    when = f'EXISTS (SELECT 1 FROM "{table}" WHERE {same})'
+def never_replaced(table: str, message: str, *, key: str = "id", unique: tuple[str, ...] = ()) -> Guard:
+    """On SQLite no INSERT OR REPLACE takes a row away: by its key, its `unique` columns or its rowid."""
+    same = [f"{key} = NEW.{key}", "rowid = NEW.rowid"]
+    if unique:
+        same.append("(" + " AND ".join(f'"{column}" = NEW."{column}"' for column in unique) + ")")
+    when = f'EXISTS (SELECT 1 FROM "{table}" WHERE {" OR ".join(same)})'
     return _SQLiteGuard(name=f"{table}_no_replace", table=table, event="INSERT", when=when, message=message)
 
 
@@ -113,26 +139,29 @@ def _after_migrate(sender: GuardedConfig, using: str, **kwargs: Any) -> None:
 
 
 def install(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
-    """Put in place those guards that are missing, where their tables exist. Safe to repeat."""
+    """Put in place those guards that are missing or no longer what they should be. Safe to repeat."""
     wanted = missing(connection, guards)
     if not wanted:
         return
+    remove(connection, wanted)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(_REFUSE_SQL)
         for guard in wanted:
             cursor.execute(guard.statement(connection.vendor) or "", None)
+            if connection.vendor == "postgresql":
+                mark = f'COMMENT ON TRIGGER "{guard.name}" ON "{guard.table}" IS'
+                cursor.execute(f"{mark} '{_digest(guard)}'", None)
 
 
 def remove(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
     """Take guards away, for a test suite that empties its tables; `install` puts them back."""
-    standing = _standing(connection)
+    tables = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
         for guard in guards:
-            if (guard.table, guard.name) not in standing:
-                continue
-            on = f' ON "{guard.table}"' if connection.vendor == "postgresql" else ""
-            cursor.execute(f'DROP TRIGGER "{guard.name}"{on}', None)
+            if guard.table in tables:
+                on = f' ON "{guard.table}"' if connection.vendor == "postgresql" else ""
+                cursor.execute(f'DROP TRIGGER IF EXISTS "{guard.name}"{on}', None)
 
 
 @contextmanager
@@ -172,8 +201,19 @@ def missing(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> list[Gu
         for guard in guards
         if guard.table in tables
         and guard.statement(connection.vendor) is not None
-        and (guard.table, guard.name) not in standing
+        and standing.get((guard.table, guard.name)) != _wanted(connection, guard)
     ]
+
+
+def _wanted(connection: BaseDatabaseWrapper, guard: Guard) -> str:
+    """What `_standing` says of a guard that is as it should be."""
+    return _digest(guard) if connection.vendor == "postgresql" else str(guard.statement(connection.vendor))
+
+
+def _digest(guard: Guard) -> str:
+    """Tells one form of a guard from another, so that a later release's replaces an earlier one's."""
+    text = f"{_REFUSE_SQL}{guard.statement('postgresql')}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def missing_errors(
@@ -192,14 +232,21 @@ def missing_errors(
     ]
 
 
-def _standing(connection: BaseDatabaseWrapper) -> set[tuple[str, str]]:
+def _standing(connection: BaseDatabaseWrapper) -> dict[tuple[str, str], str]:
+    """The triggers that stand, by table and name: their SQL on SQLite, the digest noted on PostgreSQL.
+
+    One that is switched off, or whose function was replaced, does not stand.
+    """
     if connection.vendor == "postgresql":
         query = (
-            "SELECT c.relname, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
-            "WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND pg_table_is_visible(c.oid)"
+            "SELECT c.relname, t.tgname, coalesce(obj_description(t.oid, 'pg_trigger'), '') "
+            "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid "
+            "WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND pg_table_is_visible(c.oid) "
+            "AND p.prosrc LIKE '%RAISE EXCEPTION%' AND (p.proname <> %s OR p.prosrc = %s)"
         )
+        parameters = [_REFUSE, _REFUSE_SQL.partition("$$")[2].partition("$$")[0]]
     else:
-        query = "SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger'"
+        query, parameters = "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'trigger'", []
     with connection.cursor() as cursor:
-        cursor.execute(query)
-        return {(table, name) for table, name in cursor.fetchall()}
+        cursor.execute(query.replace("'%RAISE EXCEPTION%'", "'%%RAISE EXCEPTION%%'"), parameters)
+        return {(table, name): said for table, name, said in cursor.fetchall()}

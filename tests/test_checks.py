@@ -82,6 +82,8 @@ SETTINGS: list[tuple[str, dict[str, Any] | Any, str, str]] = [
         "does not contain {id}",
         "{id}",
     ),
+    ("history_access.E013", {"USE_TZ": False}, "USE_TZ is off", "USE_TZ = True"),
+    ("history_access.E014", lambda: history(NAMING_KEYS="person"), "NAMING_KEYS", "'person'"),
     (
         "history_access.E003",
         lambda: history(SESSION_MODEL=None),

@@ -4,6 +4,7 @@ reach-fixed-session, reach-not-deleted, tool-count, tool-summary, tool-text-is-h
 """
 
 import threading
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -229,3 +230,41 @@ def test_tool_text_is_hostile_and_is_stored_cleaned(world: World, text: str, kep
 def test_add_message_refuses_an_unknown_role(world: World) -> None:
     with pytest.raises(ValueError, match="role: 'robot' is not one of person, agent, tool, system"):
         services.add_message(world.session(), "robot", "beep")
+
+
+def test_reach_fixed_session_keeps_its_key(world: World) -> None:
+    """Else two sessions could swap keys within one transaction, and with them their messages."""
+    one = world.session("words", account=world.acme)
+    for row in (one, world.agent, world.acme, world.turn(world.mara)):
+        with pytest.raises(IntegrityError, match=r"keeps|stays"), transaction.atomic():
+            type(row).objects.filter(pk=row.pk).update(id=uuid.uuid4())
+
+
+def test_reach_fixed_session_is_not_removed_and_put_back_as_anothers(world: World) -> None:
+    """Foreign keys are checked at the end of a transaction; the table refuses at once."""
+    session = world.session("words", account=world.acme)
+    with pytest.raises(IntegrityError, match="while its messages or turns are there"), transaction.atomic():
+        Session.objects.filter(pk=session.pk)._raw_delete(Session.objects.db)
+    session.delete()
+    assert not Message.objects.filter(session_id=session.pk).exists()
+
+
+@pytest.mark.parametrize("table", ["session", "turn", "trigger", "agent", "message"])
+def test_reach_live_turn_no_row_is_replaced_on_sqlite(world: World, table: str) -> None:
+    """Else an ended turn would run again, and a deleted session come back (reach-not-deleted)."""
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL has no INSERT OR REPLACE")
+    services.create_trigger(world.agent, kind="schedule", name="Digest", by=world.mara)
+    services.start_turn(world.session("words", person=world.mara), sender=world.mara)
+    name = f"agent_platform_{table}"
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"INSERT OR REPLACE INTO {name} SELECT * FROM {name}")
+
+
+def test_reach_trigger_edited_a_stale_trigger_starts_no_turn(world: World) -> None:
+    """What the object remembers is not what the trigger runs now."""
+    other = Agent.objects.create(workspace=world.hollowbrook, name="Other")
+    stale = services.create_trigger(world.agent, kind="schedule", name="Digest", by=world.mara)
+    services.edit_trigger(stale, by=world.operator, agent=other)
+    with pytest.raises(TurnRefusedError, match="another agent"):
+        services.start_turn(world.session("words"), trigger=stale)

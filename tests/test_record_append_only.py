@@ -48,9 +48,15 @@ ATTEMPTS = {
     "raw delete": lambda row: execute(f"DELETE FROM {READS}"),
     "update to the same": lambda row: execute(f"UPDATE {READS} SET reader_id = reader_id"),
 }
+NOT_ID = ", ".join(
+    field.column for field in TurnConversationRead._meta.concrete_fields if field.column != "id"
+)
 ON_SQLITE = {
     "replace": lambda row: execute(f"INSERT OR REPLACE INTO {READS} SELECT * FROM {READS}"),
     "replace into": lambda row: execute(f"REPLACE INTO {READS} SELECT * FROM {READS}"),
+    "replace by rowid": lambda row: execute(
+        f"INSERT OR REPLACE INTO {READS} (rowid, {NOT_ID}, id) SELECT rowid, {NOT_ID}, 'another' FROM {READS}"
+    ),
     "update or replace": lambda row: execute(f"UPDATE OR REPLACE {READS} SET characters = 0"),
 }
 ON_POSTGRESQL = {
@@ -136,3 +142,34 @@ def test_record_append_only_survives_a_later_migration(open_world: World) -> Non
     finally:
         with connection.schema_editor() as editor:
             editor.alter_field(TurnConversationRead, wider, field)
+
+
+def test_record_append_only_a_guard_of_another_form_is_missing_and_replaced(
+    read: TurnConversationRead,
+) -> None:
+    """A trigger of the right name that refuses nothing, as an earlier release or somebody's hand may leave."""
+    on = f' ON "{READS}"' if connection.vendor == "postgresql" else ""
+    execute(f'DROP TRIGGER "{READS}_no_delete"{on}')
+    if connection.vendor == "postgresql":
+        execute("CREATE FUNCTION let_pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$")
+        trigger = f'CREATE TRIGGER "{READS}_no_delete" BEFORE DELETE ON "{READS}"'
+        execute(f"{trigger} FOR EACH ROW EXECUTE FUNCTION let_pass()")
+    else:
+        execute(f'CREATE TRIGGER "{READS}_no_delete" BEFORE DELETE ON "{READS}" WHEN 0 BEGIN SELECT 1; END')
+    assert missing_guards() == ["history_access.E008"]
+    put_back_guards()
+    assert missing_guards() == []
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        read.delete()
+
+
+def test_record_append_only_a_function_that_refuses_nothing_is_found(read: TurnConversationRead) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite's triggers have no functions")
+    name = "settings_catalog_refuse"
+    execute(
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$"
+    )
+    assert "history_access.E008" in missing_guards()
+    put_back_guards()
+    assert missing_guards() == []

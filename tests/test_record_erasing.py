@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
@@ -16,6 +17,7 @@ from history_access.models import (
     Refusal,
     SealedRow,
     TurnConversationRead,
+    WrittenPlace,
 )
 from history_access.record import wrote
 from history_access.seals import seal
@@ -212,3 +214,38 @@ def test_record_erasure_by_command_asks_before_it_acts(drawn: Any, monkeypatch: 
     assert "jonas" in dump()
     with pytest.raises(CommandError, match="why"):
         call_command("erase_person", "1", "--by", "auditor", "--why", " ", "--yes")
+
+
+def test_record_erasure_of_somebody_who_goes_on_reading(drawn: Any, settings: Any, monkeypatch: Any) -> None:
+    """Rows that readers write while the erasure begins are sealed and blanked too."""
+    naming(settings, "person")
+    late = [lambda: read_conversation(drawn.drawing, conversation_id=str(drawn.source.pk))]
+
+    def seal_and_read() -> None:
+        seal()
+        if late:
+            late.pop()()
+
+    monkeypatch.setattr("history_access.erasing.seal", seal_and_read)
+    erase_person(drawn.jonas, **WHO)
+    assert not TurnConversationRead.objects.filter(session_person_id=str(drawn.jonas.pk)).exists()
+    assert findings() == []
+
+
+@pytest.mark.parametrize("kinds", [("people",), ("Person",), "person"])
+def test_record_erasure_refuses_naming_keys_that_it_does_not_know(
+    drawn: Any, settings: Any, kinds: Any
+) -> None:
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, "NAMING_KEYS": kinds}
+    with pytest.raises(ValueError, match="NAMING_KEYS"):
+        erase_person(drawn.jonas, **WHO)
+    assert "history_access.E014" in [message.id for message in run_checks()]
+
+
+def test_record_erasure_leaves_the_places_of_other_turns(drawn: Any) -> None:
+    """A short name is part of many words, and other turns' places are needed by other erasures."""
+    other = drawn.turn(drawn.operator)
+    wrote(other, "workspace/jonas@guests.example-and-more.md")
+    erase_person(drawn.jonas, **WHO)
+    places = set(WrittenPlace.objects.values_list("place", flat=True))
+    assert places == {ERASED, "workspace/digest.md", "workspace/jonas@guests.example-and-more.md"}

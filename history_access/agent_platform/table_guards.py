@@ -1,6 +1,6 @@
 """What the tables refuse by themselves, whoever writes to them."""
 
-from settings_catalog.guards import Guard, fixed_columns
+from settings_catalog.guards import Guard, fixed_columns, never_replaced, not_while
 
 _SESSION = "agent_platform_session"
 _TURN = "agent_platform_turn"
@@ -24,6 +24,12 @@ TABLE_GUARDS: tuple[Guard, ...] = (
         "agent_platform_message", ["workspace_id", "session_id", "number"], "a message stays in its session"
     ),
     *fixed_columns(_TURN, ["workspace_id", "session_id"], "a turn stays in its session"),
+    not_while(
+        _SESSION,
+        {"agent_platform_message": "session_id", _TURN: "session_id"},
+        "a session is not removed while its messages or turns are there",
+    ),
+    never_replaced(_TRIGGER, "a trigger is not replaced"),
     Guard(
         name=f"{_TURN}_same_reader",
         table=_TURN,
