@@ -134,9 +134,10 @@ class SealedRecord:
         return self.source.sample(list(rows.order_by("row_id")), 2)
 
     def a_seal(self, *, newest: bool = True) -> Seal:
-        """A random seal of reads that are still there; not the newest one of all where that is unwanted."""
-        with_rows = SealedRow.objects.filter(kind=SealedKind.READ).values("seal_number")
-        seals = Seal.objects.filter(number__in=with_rows)
+        """A random seal with an unerased read; not the newest seal of all where that is unwanted."""
+        erased = ErasedValue.objects.values("row_id")
+        with_rows = SealedRow.objects.filter(kind=SealedKind.READ).exclude(row_id__in=erased)
+        seals = Seal.objects.filter(number__in=with_rows.values("seal_number"))
         if not newest:
             seals = seals.exclude(number=Seal.objects.latest("number").number)
         return self.source.choice(list(seals.order_by("number")))

@@ -147,7 +147,7 @@ def test_record_append_only_survives_a_later_migration(open_world: World) -> Non
 def test_record_append_only_a_guard_of_another_form_is_missing_and_replaced(
     read: TurnConversationRead,
 ) -> None:
-    """A trigger of the right name that refuses nothing, as an earlier release or somebody's hand may leave."""
+    """A trigger of that name that refuses nothing, as an earlier release or a hand may leave it."""
     on = f' ON "{READS}"' if connection.vendor == "postgresql" else ""
     execute(f'DROP TRIGGER "{READS}_no_delete"{on}')
     if connection.vendor == "postgresql":
