@@ -205,7 +205,7 @@ def page(reach: Reach, key: Any | None, *, start: int, offset: int, caps: Caps) 
 
 def _messages_in_reach(reach: Reach, key: Any) -> "QuerySet[AbstractMessage]":
     """The readable messages of one session, where it is in reach: a condition looked at once a statement."""
-    within = Subquery(reach.sessions().filter(pk=key).values("pk"))
+    within = Subquery(reach.sessions().filter(pk=key).values("pk")[:1])
     model: Any = message_model()
     rows: QuerySet[AbstractMessage] = model._base_manager.using(primary()).filter(
         model.readable(), workspace_id=reach.turn.workspace_id, session_id=within
