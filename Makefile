@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test lint golden bench-audit tampering clean
+.PHONY: help demo test lint golden bench-audit clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"

@@ -168,9 +168,11 @@ class Reach:
         reader = self.turn.reader_id
         if reader is None:
             return NEVER
-        as_sender = Q(sender_id=reader, trigger_id__isnull=True)
-        as_owner = Q(**{"sender_id__isnull": True, turn_model().trigger_owner: reader})
-        return Q(Exists(_turns().filter(as_sender | as_owner, pk=self.turn.id)))
+        one_reader = Q(sender_id=reader, trigger_id__isnull=True)
+        owner = turn_model().trigger_owner
+        if owner is not None:
+            one_reader |= Q(**{"sender_id__isnull": True, owner: reader})
+        return Q(Exists(_turns().filter(one_reader, pk=self.turn.id)))
 
     def _active(self) -> Q:
         return (
@@ -273,19 +275,22 @@ def _fact_columns() -> dict[str, Any]:
         "trigger_id": F("trigger_id"),
         "agent_id": F("session__agent_id"),
         "account_id": F("session__account_id"),
-        "trigger_owner_id": F(turns.trigger_owner),
+        "trigger_owner_id": _named(turns.trigger_owner),
         "trigger_name": _named(turns.trigger_name),
         "workspace_name": _named(sessions.workspace_name, "session__"),
         "agent_name": _named(sessions.agent_name, "session__"),
         "account_name": _named(sessions.account_name, "session__"),
         "time_zone": _named(sessions.time_zone, "session__"),
         "live": Exists(_live_turns().filter(pk=OuterRef("pk"))),
-        "reader_active": ExpressionWrapper(
-            Q(is_active(platform_authority(), OuterRef("sender_id")))
-            | Q(is_active(platform_authority(), OuterRef(turns.trigger_owner))),
-            output_field=BooleanField(),
-        ),
+        "reader_active": ExpressionWrapper(_somebody_active(), output_field=BooleanField()),
     }
+
+
+def _somebody_active() -> Q:
+    """Whether the sender is active, or the trigger's owner: a turn has one of them."""
+    authority, owner = platform_authority(), turn_model().trigger_owner
+    sender = Q(is_active(authority, OuterRef("sender_id")))
+    return sender if owner is None else sender | Q(is_active(authority, OuterRef(owner)))
 
 
 def _named(path: str | None, prefix: str = "") -> Any:

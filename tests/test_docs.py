@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from docs import make_reference
 from history_access import conf, door
 from history_access.models import conversations
-from tests.worlds import World
+from history_access.tools import toolset_for
+from settings_catalog.models import SettingValue
+from settings_catalog.places import Place
+from tests.worlds import World, listed
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
@@ -99,3 +103,23 @@ def test_no_page_names_a_machine_or_a_workplace() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"/work/|/root/|pypi\.org|files\.pythonhosted", text), page
+
+
+def test_the_first_turn_that_is_shown_reads_once_it_is_switched_on(world: World) -> None:
+    names: dict[str, Any] = {}
+    exec(block("docs/backend-developer.md", "def first_turn"), names)
+    turn = names["first_turn"](world.mara)
+    assert not toolset_for(turn)
+    SettingValue.objects.create(
+        entry="history_access", **Place.platform()._asdict(), value="same_account", ceiling="same_account"
+    )
+    assert len(listed(toolset_for(turn))) == 1
+
+
+def test_the_line_of_an_import_that_is_shown_is_imported(world: World, tmp_path: Path) -> None:
+    text = (ROOT / "docs/backend-developer.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    file = tmp_path / "one.jsonl"
+    file.write_text(shown.replace("\n", " "), encoding="utf-8")
+    call_command("import_conversations", str(file), agent=str(world.agent.pk), no_progress=True, verbosity=0)
+    assert world.agent.session_set.get().message_count == 2

@@ -223,6 +223,15 @@ def test_reach_trigger_edited_refuses_other_fields_and_other_workspaces(schedule
         services.edit_trigger(trigger, by=world.mara, agent=foreign)
 
 
+def test_reach_trigger_owner_of_a_platform_without_triggers(scheduled: Any, monkeypatch: Any) -> None:
+    """A person's turns read as ever; a trigger without an owner reads nothing."""
+    world, trigger, owner = scheduled
+    monkeypatch.setattr(Turn, "trigger_owner", None)
+    monkeypatch.setattr(Turn, "trigger_name", None)
+    assert len(listed(world.tools(owner))) == 1
+    assert not toolset_for(world.turn(trigger=trigger))
+
+
 # The authority's answer
 
 

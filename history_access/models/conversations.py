@@ -97,13 +97,14 @@ class AbstractTurn(models.Model):
     """One run of the agent inside a session.
 
     A subclass has a foreign key `session`, and `workspace_id`, `sender_id` and `trigger_id` of foreign keys
-    or plain columns. A turn with both a sender and a trigger reads as nobody.
+    or plain columns. A turn with both a sender and a trigger reads as nobody, and so does a triggered one
+    where `trigger_owner` is None, as on a platform that has no triggers.
     """
 
     started_at = models.DateTimeField(_("started at"))
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
 
-    trigger_owner: ClassVar[str] = "trigger__owner_id"
+    trigger_owner: ClassVar[str | None] = "trigger__owner_id"
     trigger_name: ClassVar[str | None] = "trigger__name"
 
     class Meta:
