@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
-from django.db import DEFAULT_DB_ALIAS, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection
 
 from history_access import leaves
 from history_access.models import (
@@ -79,11 +79,13 @@ def clock(moment: datetime) -> Iterator[None]:
 @contextmanager
 def undone() -> Iterator[None]:
     """A block inside the test's own transaction of which nothing stays; unlike atomic(), seals allow it."""
-    savepoint = transaction.savepoint()
-    try:
-        yield
-    finally:
-        transaction.savepoint_rollback(savepoint)
+    with connection.cursor() as cursor:
+        cursor.execute("SAVEPOINT undone")
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK TO SAVEPOINT undone")
+            cursor.execute("RELEASE SAVEPOINT undone")
 
 
 @contextmanager
