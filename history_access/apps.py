@@ -2,7 +2,47 @@ from dataclasses import replace
 
 from django.utils.translation import gettext_lazy as _
 
-from settings_catalog.guards import Guard, GuardedConfig, append_only
+from settings_catalog.guards import Guard, GuardedConfig, append_only, fixed_columns, never_removed
+
+_REFERENCE = "history_access_turnreference"
+_EXCERPT = "history_access_excerpttext"
+_FIXED = "what was handed to a turn stays as it was handed over"
+
+_HANDED_OVER = (
+    *fixed_columns(
+        _REFERENCE,
+        [
+            "workspace_id",
+            "agent_id",
+            "turn_id",
+            "person_id",
+            "kind",
+            "session_id",
+            "session_account_id",
+            "session_person_id",
+            "bound_at",
+        ],
+        _FIXED,
+    ),
+    Guard(
+        name=f"{_REFERENCE}_ended",
+        table=_REFERENCE,
+        event="UPDATE",
+        when="OLD.ended_at IS NOT NULL AND NEW.ended_at {differs} OLD.ended_at",
+        message="a reference that has ended stays ended",
+    ),
+    *never_removed(_REFERENCE, _FIXED),
+    *fixed_columns(_EXCERPT, ["workspace_id"], _FIXED, key="reference_id"),
+    Guard(
+        name=f"{_EXCERPT}_words",
+        table=_EXCERPT,
+        event="UPDATE",
+        when="NEW.content IS NOT NULL AND NEW.content {differs} OLD.content",
+        message="an excerpt is copied once: its words are erased, never changed",
+    ),
+    *never_removed(_EXCERPT, _FIXED),
+    *append_only("history_access_referencesubmission", unique=("turn_id", "workspace_id", "submission_key")),
+)
 
 
 class HistoryAccessConfig(GuardedConfig):
@@ -21,6 +61,7 @@ class HistoryAccessConfig(GuardedConfig):
             *append_only("history_access_erasedvalue", unique=("row_id", "column")),
             *append_only("history_access_refusal"),
             *append_only("history_access_auditquery"),
+            *_HANDED_OVER,
         )
 
     def ready(self) -> None:

@@ -15,6 +15,7 @@ KNOWN = frozenset(
         "TURN_MODEL",
         "AUTHORITY",
         "CONVERSATION_URL",
+        "REFERENCE_URLS",
         "TRIGGER_MODEL",
         "SHARED_FILES_SETTING",
         "DANGER",
@@ -59,6 +60,16 @@ class Conf:
     def conversation_url(self) -> str | None:
         """`CONVERSATION_URL`: where people open a conversation, with `{id}` in it; None for no links."""
         return self.given.get("CONVERSATION_URL")
+
+    @property
+    def reference_urls(self) -> tuple[str, ...]:
+        """`REFERENCE_URLS`: the addresses by which a person may name a conversation, each with `{id}` in its
+        path and perhaps `{agent}`, of every frontend; `CONVERSATION_URL` where it is left out.
+        """
+        given = self.given.get("REFERENCE_URLS")
+        if given is None:
+            return () if self.conversation_url is None else (self.conversation_url,)
+        return tuple(given)
 
     @property
     def trigger_model(self) -> str | None:

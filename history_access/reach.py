@@ -1,83 +1,42 @@
 """Which sessions a turn may read now: the restrictors, one definition for a row and for a whole query.
 
-    reach = setting ∩ live turn ∩ active reader ∩ agent ∩ not deleted ∩ not itself ∩ account ∩ person
+    reach = setting or reference ∩ live turn ∩ its reader ∩ what that person may read from there
+    what a person may read = active person ∩ agent ∩ not deleted ∩ not itself ∩ account ∩ person
 
 Each is a condition in SQL. Those that speak of the turn and its reader, not of a session, are uncorrelated
 subqueries: a database answers them once, in the statement that fetches the text, so that whoever lost a
 right before that moment gets nothing (`reach-now`).
 """
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
-from django.db.models import (
-    BooleanField,
-    Case,
-    Exists,
-    ExpressionWrapper,
-    F,
-    OuterRef,
-    Q,
-    QuerySet,
-    TextField,
-    Value,
-    When,
-)
+from django.db.models import BooleanField, Case, Exists, ExpressionWrapper, Q, QuerySet, Value, When
 
 from history_access.authority import READ_SESSIONS, condition, is_active, platform_authority
-from history_access.entries import ALL_ACCOUNTS, HISTORY_ACCESS, NONE
-from history_access.models import AbstractSession, AbstractTurn
-from history_access.models.platform import one_row, primary, session_model, turn_model, webhooks
-from settings_catalog.places import Place
-from settings_catalog.resolver import Resolution, resolve_at
+from history_access.entries import ALL_ACCOUNTS, CONVERSATIONS, NONE
+from history_access.models import AbstractSession, AbstractTurn, ReferenceKind, TurnReference
+from history_access.models.platform import primary, session_model, turn_model
+from history_access.turns import NoTurnError, TurnFacts, every_turn, live_turns, settings_of, turn_facts
+from settings_catalog.keys import key_text
+from settings_catalog.resolver import Resolution
+
+__all__ = [
+    "HandedOver",
+    "Handover",
+    "NoTurnError",
+    "PersonReach",
+    "Reach",
+    "Restrictor",
+    "TurnReach",
+    "reach_of",
+]
 
 NEVER = Q(pk__in=[])
-
-
-class NoTurnError(Exception):
-    """Asked to read without a turn, or with one that is not in the database: never "everything"."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TurnFacts:
-    """A turn as the database knows it now; the names are for the record and may be None."""
-
-    id: Any
-    workspace_id: Any
-    session_id: Any
-    agent_id: Any
-    account_id: Any | None
-    sender_id: Any | None
-    trigger_id: Any | None
-    trigger_owner_id: Any | None
-    live: bool
-    reader_active: bool
-    workspace_name: str | None
-    agent_name: str | None
-    account_name: str | None
-    trigger_name: str | None
-    time_zone: str | None
-
-    @property
-    def reader_id(self) -> Any | None:
-        """Whom the turn reads as: its sender, or its trigger's owner now; None is nobody.
-
-        A turn with both, or with neither, has no one reader (`reach-trigger-owner`).
-        """
-        if self.trigger_id is None:
-            return self.sender_id
-        if self.sender_id is None:
-            return self.trigger_owner_id
-        return None
-
-    @property
-    def place(self) -> Place:
-        """Where the settings of the turn's agent stand."""
-        return Place.agent(self.workspace_id, self.agent_id)
 
 
 @dataclass(frozen=True)
@@ -90,47 +49,118 @@ class Restrictor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
-    """What one turn may read under one value of the setting.
+class PersonReach:
+    """Which of one agent's conversations a person may read from within one conversation.
 
-    `granted`, whether the reader holds `sessions:read`, only shapes the query: the right is looked at again
-    when it runs.
+    `session_id` is that conversation, None for none; `account_id` its account, absent included, and
+    `every_account` opens the others. `granted`, whether the person holds `sessions:read`, only shapes the
+    query: the right is looked at again when it runs.
     """
+
+    person_id: Any | None
+    workspace_id: Any
+    agent_id: Any
+    session_id: Any | None
+    account_id: Any | None
+    every_account: bool
+    granted: bool
+
+    def restrictors(self) -> tuple[Restrictor, ...]:
+        """Every condition, each on a line of its own."""
+        return (
+            Restrictor("reach-person", "The person whom the turn reads as is not active.", self.active()),
+            Restrictor("reach-agent", "It is another agent's conversation.", self._agent()),
+            Restrictor("reach-not-deleted", "It is deleted.", session_model().not_deleted()),
+            Restrictor("reach-not-self", "It is the conversation that the turn is in.", self._not_self()),
+            Restrictor("reach-account-exact", self._account_reason(), self.account()),
+            Restrictor(
+                "reach-person", "It is another person's, and sessions:read is missing.", self._person()
+            ),
+        )
+
+    def sessions(self) -> "QuerySet[AbstractSession]":
+        """The sessions in reach, as one query that evaluates every restrictor when it runs."""
+        return sessions_within(self.restrictors())
+
+    def account(self) -> Q:
+        """The account line: exact, absent included (`reach-account-exact`)."""
+        if self.every_account:
+            return Q()
+        if self.account_id is None:
+            return Q(account_id__isnull=True)
+        return Q(account_id=self.account_id)
+
+    def active(self) -> Q:
+        """That the person may act at all."""
+        return NEVER if self.person_id is None else Q(is_active(platform_authority(), self.person_id))
+
+    def _agent(self) -> Q:
+        return Q(workspace_id=self.workspace_id, agent_id=self.agent_id)
+
+    def _not_self(self) -> Q:
+        return Q() if self.session_id is None else ~Q(pk=self.session_id)
+
+    def _account_reason(self) -> str:
+        whose = "without an account" if self.account_id is None else "of the turn's account"
+        return f"Only conversations {whose} may be read."
+
+    def _person(self) -> Q:
+        """Own sessions, and with the right everybody's.
+
+        The right is looked at in this statement too. Whether it is asked for at all follows a look just
+        before: "mine OR granted" makes a database walk every session for somebody without the right.
+        """
+        if self.person_id is None:
+            return NEVER
+        own = Q(person_id=self.person_id)
+        everybody = _may_read_all(self.person_id, self.workspace_id, self.agent_id)
+        return own | everybody if self.granted else own
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnReach:
+    """What a live turn may be given, as its reader; a subclass says what permits it."""
 
     turn: TurnFacts
     setting: Resolution
-    granted: bool
+    references_setting: Resolution
+    person: PersonReach
     reader_name: str | None
 
     @property
+    def workspace_id(self) -> Any:
+        """The turn's workspace."""
+        return self.turn.workspace_id
+
+    @property
+    def session_id(self) -> Any:
+        """The conversation that the turn is in, which is never in reach."""
+        return self.turn.session_id
+
+    @property
     def closed_because(self) -> str | None:
-        """Why this turn can read nothing at all, whatever there is; None where it may read something."""
-        if self.setting.value == NONE:
-            return "History access is switched off for this agent."
+        """Why nothing at all can be read, whatever there is; None where something may be."""
         if not self.turn.live:
             return "This turn has ended."
         if self.turn.reader_id is None or not self.turn.reader_active:
             return "This turn has nobody to read as."
         return None
 
+    def permission(self) -> Restrictor:
+        """What lets the turn have a session at all."""
+        raise NotImplementedError
+
     def restrictors(self) -> tuple[Restrictor, ...]:
         """Every condition, each on a line of its own; a session is in reach where all of them hold."""
         return (
-            Restrictor("catalog-resolve", str(self.setting), self._setting()),
+            self.permission(),
             Restrictor(
                 "reach-live-turn", "The turn has ended, or its own conversation is deleted.", self._turn()
             ),
             Restrictor(
                 "reach-trigger-owner", "The turn reads as nobody, or as somebody else by now.", self._reader()
             ),
-            Restrictor("reach-person", "The person whom the turn reads as is not active.", self._active()),
-            Restrictor("reach-agent", "It is another agent's conversation.", self._agent()),
-            Restrictor("reach-not-deleted", "It is deleted.", session_model().not_deleted()),
-            Restrictor("reach-not-self", "It is the conversation that the turn is in.", self._not_self()),
-            Restrictor("reach-account-exact", self._account_reason(), self._account()),
-            Restrictor(
-                "reach-person", "It is another person's, and sessions:read is missing.", self._person()
-            ),
+            *self.person.restrictors(),
         )
 
     def sessions(self) -> "QuerySet[AbstractSession]":
@@ -140,8 +170,7 @@ class Reach:
     @cached_property
     def _sessions(self) -> "QuerySet[AbstractSession]":
         """Never run itself, only built once: a call asks the door more than once within the same reach."""
-        conditions = (restrictor.condition for restrictor in self.restrictors())
-        return session_model()._base_manager.using(primary()).filter(*conditions)
+        return sessions_within(self.restrictors())
 
     def explain(self, session: AbstractSession | Any) -> list[str]:
         """Why a session is out of reach, a sentence for each restrictor that keeps it out; [] is in reach.
@@ -149,7 +178,7 @@ class Reach:
         For operators and tests, never for a model. Takes a session or its key.
         """
         applied = [restrictor for restrictor in self.restrictors() if restrictor.condition]
-        verdicts = {f"holds_{index}": _verdict(restrictor) for index, restrictor in enumerate(applied)}
+        verdicts = {f"holds_{index}": truth(one.condition) for index, one in enumerate(applied)}
         rows = session_model()._base_manager.using(primary()).annotate(**verdicts)
         row = rows.filter(pk=getattr(session, "pk", session)).values(*verdicts).first()
         if row is None:
@@ -158,11 +187,17 @@ class Reach:
             restrictor.reason for restrictor, name in zip(applied, verdicts, strict=True) if not row[name]
         ]
 
-    def _setting(self) -> Q:
-        return NEVER if self.setting.value == NONE else Q()
+    def of_the_turn(self) -> Q:
+        """What has to hold of the turn and its reader alone, for what was copied for it."""
+        return self._turn() & self._reader() & self.person.active()
+
+    def still_holds(self) -> bool:
+        """Whether the two settings are what they were when this was made; one statement (`reach-now`)."""
+        now = settings_of(self.turn.place)
+        return [one.value for one in now] == [self.setting.value, self.references_setting.value]
 
     def _turn(self) -> Q:
-        return Q(Exists(_live_turns().filter(pk=self.turn.id)))
+        return Q(Exists(live_turns().filter(pk=self.turn.id)))
 
     def _reader(self) -> Q:
         reader = self.turn.reader_id
@@ -172,152 +207,190 @@ class Reach:
         owner = turn_model().trigger_owner
         if owner is not None:
             one_reader |= Q(**{"sender_id__isnull": True, owner: reader})
-        return Q(Exists(_turns().filter(one_reader, pk=self.turn.id)))
+        return Q(Exists(every_turn().filter(one_reader, pk=self.turn.id)))
 
-    def _active(self) -> Q:
-        return (
-            NEVER if self.turn.reader_id is None else Q(is_active(platform_authority(), self.turn.reader_id))
+
+@dataclass(frozen=True, kw_only=True)
+class HandedOver:
+    """A conversation that a person handed to a turn: the key of the reference, and its own."""
+
+    reference_id: uuid.UUID
+    session_id: Any
+
+    def condition(self, turn: TurnFacts) -> Q:
+        """True of that session while the reference lasts: looked at when the query runs (`refs-per-turn`)."""
+        standing = TurnReference.objects.using(primary()).filter(
+            pk=self.reference_id, workspace_id=key_text(turn.workspace_id), ended_at__isnull=True
         )
-
-    def _agent(self) -> Q:
-        return Q(workspace_id=self.turn.workspace_id, agent_id=self.turn.agent_id)
-
-    def _not_self(self) -> Q:
-        return ~Q(pk=self.turn.session_id)
-
-    def _account(self) -> Q:
-        if self.setting.value == ALL_ACCOUNTS:
-            return Q()
-        if self.turn.account_id is None:
-            return Q(account_id__isnull=True)
-        return Q(account_id=self.turn.account_id)
-
-    def _account_reason(self) -> str:
-        whose = "without an account" if self.turn.account_id is None else "of the turn's account"
-        return f"Only conversations {whose} may be read."
-
-    def _person(self) -> Q:
-        """Own sessions, and with the right everybody's.
-
-        The right is looked at in this statement too. Whether it is asked for at all follows a look just
-        before: "mine OR granted" makes a database walk every session for somebody without the right.
-        """
-        reader = self.turn.reader_id
-        if reader is None:
-            return NEVER
-        own = Q(person_id=reader)
-        return own | _may_read_all(self.turn, reader) if self.granted else own
+        return Q(pk=self.session_id) & Q(Exists(standing))
 
 
-def _verdict(restrictor: Restrictor) -> Case:
-    holds = When(restrictor.condition, then=Value(True))
-    return Case(holds, default=Value(False), output_field=BooleanField())
+@dataclass(frozen=True, kw_only=True)
+class Reach(TurnReach):
+    """What a turn may read: what the setting opens, and what a person handed to it."""
+
+    references: tuple[HandedOver, ...] = ()
+
+    @property
+    def closed_because(self) -> str | None:
+        """Why this turn can read nothing at all, whatever there is; None where it may read something."""
+        if self.setting.value == NONE and not self.references:
+            return SWITCHED_OFF
+        return super().closed_because
+
+    def permission(self) -> Restrictor:
+        """The setting, or where it opens nothing that the session was handed over."""
+        if self.setting.value != NONE:
+            return Restrictor("catalog-resolve", str(self.setting), Q())
+        if not self.references:
+            return Restrictor("catalog-resolve", str(self.setting), NEVER)
+        reason = f"{self.setting} It was not handed to this turn, or was taken back."
+        return Restrictor("refs-within-reach", reason, self.handed_over())
+
+    def handed_over(self) -> Q:
+        """Which sessions a person handed to this turn and has not taken back."""
+        found = NEVER
+        for one in self.references:
+            found |= one.condition(self.turn)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handover(TurnReach):
+    """What a turn's sender may hand to it: their own reach at this moment (`refs-admission`).
+
+    `least` is the value of `conversation_references` that it takes.
+    """
+
+    least: str
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the setting allows it."""
+        return self.references_setting.allows(self.least)
+
+    def permission(self) -> Restrictor:
+        """The setting for references."""
+        condition = Q() if self.allowed else NEVER
+        return Restrictor("refs-admission", str(self.references_setting), condition)
+
+
+SWITCHED_OFF = "History access is switched off for this agent."
 
 
 def reach_of(turn: AbstractTurn | Any) -> Reach:
-    """What this turn may read now: its row, its agent's setting and its reader's right, read afresh.
+    """What this turn may read now: its row, its agent's settings and its reader's right, read afresh.
 
-    Three statements. A NoTurnError where the turn is None or not in the database.
+    Three statements, and one more where people may hand over conversations. A NoTurnError where the turn is
+    None or not in the database.
     """
     facts = turn_facts(turn)
-    setting = setting_of(facts)
-    name, granted = _look_up_reader(facts)
-    return Reach(turn=facts, setting=setting, granted=granted, reader_name=name)
+    settings = settings_of(facts.place)
+    name, granted = look_up_person(facts.reader_id, facts.workspace_id, facts.agent_id)
+    return _reach(facts, settings, granted=granted, name=name)
 
 
-def setting_of(turn: TurnFacts) -> Resolution:
-    """Which value of `history_access` holds for the turn's agent now; one statement (`catalog-fresh`)."""
-    return resolve_at(HISTORY_ACCESS.key, turn.place)
+def outline_of(turn: AbstractTurn | Any) -> Reach:
+    """Like `reach_of`, a statement shorter: enough to tell what a turn may be offered, not to read by."""
+    facts = turn_facts(turn)
+    return _reach(facts, settings_of(facts.place), granted=False, name=None)
 
 
-def turn_facts(turn: AbstractTurn | Any) -> TurnFacts:
-    """The turn as it is in the database, whatever the object at hand remembers; one statement (`reach-now`).
+def handover_of(turn: AbstractTurn | Any, least: str, *, session: Any = None) -> Handover:
+    """What a turn's sender may hand to it now, where `conversation_references` is at `least` this value.
 
-    Takes a turn or its key; a NoTurnError where there is none.
+    Of conversations with the turn's own agent; with `session`, the key of one, of those with its agent, which
+    has to be of the same workspace. Three statements, and one more with `session`. A NoTurnError where the
+    turn is None or not in the database.
     """
-    key = getattr(turn, "pk", turn)
-    if key is None:
-        raise NoTurnError("history is read for a turn, and there is none")
-    row = one_row(_turns().filter(pk=_valid(key)), _fact_columns())
-    if row is None:
-        raise NoTurnError(_NO_SUCH_TURN)
-    return TurnFacts(**row)
+    facts = turn_facts(turn)
+    setting, references_setting = settings_of(facts.place)
+    found = None if session is None else agent_of(session)
+    agent_id = found[1] if found and found[0] == facts.workspace_id else facts.agent_id
+    name, granted = look_up_person(facts.reader_id, facts.workspace_id, agent_id)
+    return Handover(
+        turn=facts,
+        setting=setting,
+        references_setting=references_setting,
+        person=person_of(facts, setting, agent_id=agent_id, granted=granted),
+        reader_name=name,
+        least=least,
+    )
 
 
-_NO_SUCH_TURN = "history is read for a turn, and this one is not in the database"
+def agent_of(session: Any) -> tuple[Any, Any] | None:
+    """The keys of a session's workspace and agent, to ask the right question: it gives no reach by itself."""
+    sessions: Any = session_model()._base_manager.using(primary()).filter(pk=session)
+    found: tuple[Any, Any] | None = sessions.values_list("workspace_id", "agent_id").first()
+    return found
 
 
-def _valid(key: Any) -> Any:
-    try:
-        return turn_model()._meta.pk.to_python(key)
-    except ValidationError:
-        raise NoTurnError(_NO_SUCH_TURN) from None
+def _reach(
+    turn: TurnFacts, settings: tuple[Resolution, Resolution], *, granted: bool, name: str | None
+) -> Reach:
+    setting, references_setting = settings
+    return Reach(
+        turn=turn,
+        setting=setting,
+        references_setting=references_setting,
+        references=_handed_over(turn, references_setting),
+        person=person_of(turn, setting, agent_id=turn.agent_id, granted=granted),
+        reader_name=name,
+    )
 
 
-def heard_a_webhook(turn: TurnFacts, sessions: Sequence[str]) -> bool:
-    """Whether a webhook started this turn, or a turn of one of these sessions (keys as text)."""
-    hooks = webhooks()
-    if hooks is None:
-        return False
-    to_key = session_model()._meta.pk.to_python
-    concerned = Q(pk=turn.id) | Q(session_id__in=[to_key(session) for session in sessions])
-    turns: Any = _turns()
-    return bool(turns.filter(concerned, trigger_id__in=hooks.values("pk")).exists())
+def person_of(turn: TurnFacts, setting: Resolution, *, agent_id: Any, granted: bool) -> PersonReach:
+    """What the turn's reader may read of one agent's conversations from within the turn's own."""
+    return PersonReach(
+        person_id=turn.reader_id,
+        workspace_id=turn.workspace_id,
+        agent_id=agent_id,
+        session_id=turn.session_id,
+        account_id=turn.account_id,
+        every_account=setting.value == ALL_ACCOUNTS,
+        granted=granted,
+    )
 
 
-def _fact_columns() -> dict[str, Any]:
-    turns, sessions = turn_model(), session_model()
-    return {
-        "id": F("pk"),
-        "workspace_id": F("workspace_id"),
-        "session_id": F("session_id"),
-        "sender_id": F("sender_id"),
-        "trigger_id": F("trigger_id"),
-        "agent_id": F("session__agent_id"),
-        "account_id": F("session__account_id"),
-        "trigger_owner_id": _named(turns.trigger_owner),
-        "trigger_name": _named(turns.trigger_name),
-        "workspace_name": _named(sessions.workspace_name, "session__"),
-        "agent_name": _named(sessions.agent_name, "session__"),
-        "account_name": _named(sessions.account_name, "session__"),
-        "time_zone": _named(sessions.time_zone, "session__"),
-        "live": Exists(_live_turns().filter(pk=OuterRef("pk"))),
-        "reader_active": ExpressionWrapper(_somebody_active(), output_field=BooleanField()),
-    }
-
-
-def _somebody_active() -> Q:
-    """Whether the sender is active, or the trigger's owner: a turn has one of them."""
-    authority, owner = platform_authority(), turn_model().trigger_owner
-    sender = Q(is_active(authority, OuterRef("sender_id")))
-    return sender if owner is None else sender | Q(is_active(authority, OuterRef(owner)))
-
-
-def _named(path: str | None, prefix: str = "") -> Any:
-    return F(prefix + path) if path else Value(None, output_field=TextField())
-
-
-def _turns() -> "QuerySet[AbstractTurn]":
-    return turn_model()._base_manager.using(primary())
-
-
-def _live_turns() -> "QuerySet[AbstractTurn]":
-    """Turns that have not ended, in sessions that are not deleted (`reach-live-turn`)."""
-    standing = session_model()._base_manager.using(primary()).filter(session_model().not_deleted())
-    return _turns().filter(turn_model().live(), Exists(standing.filter(pk=OuterRef("session_id"))))
-
-
-def _may_read_all(turn: TurnFacts, reader_id: Any) -> Q:
-    authority = platform_authority()
-    return condition(authority, reader_id, READ_SESSIONS, turn.workspace_id, turn.agent_id)
-
-
-def _look_up_reader(turn: TurnFacts) -> tuple[str | None, bool]:
-    """The reader's name for the record, and whether they hold `sessions:read`."""
-    if turn.reader_id is None:
+def look_up_person(person_id: Any, workspace_id: Any, agent_id: Any) -> tuple[str | None, bool]:
+    """A person's name for the record, and whether they hold `sessions:read` for the agent; one statement."""
+    if person_id is None:
         return None, False
-    people = get_user_model()._base_manager.using(primary()).filter(pk=turn.reader_id)
-    granted = ExpressionWrapper(_may_read_all(turn, turn.reader_id), output_field=BooleanField())
+    people = get_user_model()._base_manager.using(primary()).filter(pk=person_id)
+    right = _may_read_all(person_id, workspace_id, agent_id)
+    granted = ExpressionWrapper(right, output_field=BooleanField())
     name = get_user_model().USERNAME_FIELD
     row = people.annotate(granted=granted).values_list(name, "granted").first()
     return row or (None, False)
+
+
+def sessions_within(restrictors: Iterable[Restrictor]) -> "QuerySet[AbstractSession]":
+    """The sessions for which every restrictor holds, on the primary database."""
+    conditions = (restrictor.condition for restrictor in restrictors)
+    return session_model()._base_manager.using(primary()).filter(*conditions)
+
+
+def truth(condition: Q) -> Case:
+    """A condition as a column: true or false, never NULL."""
+    return Case(When(condition, then=Value(True)), default=Value(False), output_field=BooleanField())
+
+
+def _handed_over(turn: TurnFacts, references_setting: Resolution) -> tuple[HandedOver, ...]:
+    """What the turn's sender handed to it, and only while the setting allows it (`refs-per-turn`)."""
+    sender = None if turn.trigger_id is not None else turn.sender_id
+    if sender is None or not references_setting.allows(CONVERSATIONS):
+        return ()
+    rows = TurnReference.objects.using(primary()).filter(
+        workspace_id=key_text(turn.workspace_id),
+        turn_id=key_text(turn.id),
+        person_id=key_text(sender),
+        kind=ReferenceKind.CONVERSATION,
+        ended_at__isnull=True,
+    )
+    to_key = session_model()._meta.pk.to_python
+    found = rows.order_by("id").values_list("pk", "session_id")
+    return tuple(HandedOver(reference_id=pk, session_id=to_key(session)) for pk, session in found)
+
+
+def _may_read_all(person_id: Any, workspace_id: Any, agent_id: Any) -> Q:
+    return condition(platform_authority(), person_id, READ_SESSIONS, workspace_id, agent_id)

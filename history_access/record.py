@@ -25,11 +25,13 @@ from history_access.models import (
 )
 from history_access.models.platform import primary
 from history_access.models.refusals import MOST_PLACE
-from history_access.reach import Reach, TurnFacts, heard_a_webhook, reach_of, setting_of, turn_facts
+from history_access.reach import Reach, TurnReach, reach_of
 from history_access.signals import conversations_read
+from history_access.turns import TurnFacts, heard_a_webhook, turn_facts
 from settings_catalog.keys import key_text, optional_key_text
 
 Result = TypeVar("Result")
+Bounds = TypeVar("Bounds", bound=TurnReach)
 
 _NAME_CHARACTERS = 200
 _BEGIN_POSTGRESQL = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on"
@@ -41,7 +43,9 @@ class HistoryUnavailableError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What a turn is given of one conversation; numbers where it is messages, or a summary's range."""
+    """What a turn is given of one conversation, and how it may; numbers where it is messages, or a
+    summary's range.
+    """
 
     session_id: Any
     account_id: Any | None
@@ -51,12 +55,13 @@ class Given:
     characters: int
     first_number: int | None = None
     last_number: int | None = None
+    how: How = How.HISTORY
 
 
 Fetch = Callable[[Reach], tuple[Result, list[Given]]]
 
 
-def recorded(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Result:
+def recorded(turn: AbstractTurn | Any, fetch: "Fetch[Result]") -> Result:
     """Run `fetch` within the turn's reach, record what it gives, commit, and return its result.
 
     Everything happens in one durable transaction on the primary database (`record-or-nothing`). A
@@ -64,15 +69,27 @@ def recorded(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Resu
     the setting changed meanwhile; a NoTurnError without a turn. A database error is the caller's to handle:
     whatever the exception, nothing was given.
     """
-    using = primary()
-    with _durable(using):
+
+    def open_reach() -> Reach:
         reach = reach_of(turn)
         if reach.closed_because is not None:
             raise HistoryUnavailableError(reach.closed_because)
+        return reach
+
+    return recorded_within(open_reach, fetch)
+
+
+def recorded_within(
+    reach_now: Callable[[], Bounds], fetch: Callable[[Bounds], tuple[Result, list[Given]]]
+) -> Result:
+    """Like `recorded`, within what `reach_now` answers inside the transaction."""
+    using = primary()
+    with _durable(using):
+        reach = reach_now()
         result, given = fetch(reach)
         if given:
-            _write(using, reach, how, given)
-        if setting_of(reach.turn).value != reach.setting.value:
+            _write(using, reach, given)
+        if not reach.still_holds():
             raise HistoryUnavailableError("The setting changed during this call; call again.")
     if given:
         _tell(reach.turn, given)
@@ -112,7 +129,7 @@ _OUTSIDE = (
 )
 
 
-def _write(using: str, reach: Reach, how: How, given: Iterable[Given]) -> None:
+def _write(using: str, reach: TurnReach, given: Iterable[Given]) -> None:
     """One row for each conversation, in one statement; and the names, apart, in one more."""
     given, turn, now = list(given), reach.turn, timezone.now()
     TurnConversationRead.objects.using(using).bulk_create(
@@ -127,7 +144,7 @@ def _write(using: str, reach: Reach, how: How, given: Iterable[Given]) -> None:
             session_account_id=optional_key_text(one.account_id),
             session_person_id=optional_key_text(one.person_id),
             setting=reach.setting.value,
-            how=how,
+            how=one.how,
             what=one.what,
             first_number=one.first_number,
             last_number=one.last_number,
@@ -148,7 +165,7 @@ def _write(using: str, reach: Reach, how: How, given: Iterable[Given]) -> None:
     )
 
 
-def _names(reach: Reach, given: Iterable[Given]) -> Iterator[tuple[str, str, str]]:
+def _names(reach: TurnReach, given: Iterable[Given]) -> Iterator[tuple[str, str, str]]:
     turn = reach.turn
     named: list[tuple[Named, Any, str | None]] = [
         (Named.WORKSPACE, turn.workspace_id, turn.workspace_name),

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from history_access.models import AbstractTurn, Refusal
 from history_access.models.platform import primary
-from history_access.reach import NoTurnError, TurnFacts, turn_facts
+from history_access.turns import NoTurnError, TurnFacts, turn_facts
 from settings_catalog.keys import key_text, optional_key_text
 
 logger = logging.getLogger("history_access.refused")

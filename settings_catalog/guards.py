@@ -78,11 +78,17 @@ def append_only(table: str, key: str = "id", *, unique: tuple[str, ...] = ()) ->
     `unique` names the columns of a further unique constraint, under which SQLite would replace a row too.
     """
     message = f"{table} is append-only"
-    refused = tuple(
+    unchanged = Guard(name=f"{table}_no_update", table=table, event="UPDATE", message=message)
+    replaced = never_replaced(table, message, key=key, unique=unique)
+    return (unchanged, *never_removed(table, message), replaced)
+
+
+def never_removed(table: str, message: str) -> tuple[Guard, ...]:
+    """Rows of `table` are never deleted."""
+    return tuple(
         Guard(name=f"{table}_no_{event.lower()}", table=table, event=event, message=message)
-        for event in ("UPDATE", "DELETE", "TRUNCATE")
+        for event in ("DELETE", "TRUNCATE")
     )
-    return (*refused, never_replaced(table, message, key=key, unique=unique))
 
 
 def fixed_columns(table: str, columns: Iterable[str], message: str, key: str = "id") -> tuple[Guard, ...]:

@@ -14,6 +14,8 @@ from django.test.utils import CaptureQueriesContext
 
 from history_access import door
 from history_access.agent_platform.models import Message, Session
+from history_access.door.messages import _messages_in_reach
+from history_access.models.keyset import beyond
 from history_access.models.platform import session_model
 from history_access.reach import reach_of
 from history_access.tools import toolset_for
@@ -159,7 +161,7 @@ def test_tool_pages_page_500_costs_what_page_1_costs(large: World, shape: str) -
     for after in (None, deep):
         sessions = reach.sessions()
         if after is not None:
-            sessions = sessions.filter(door.beyond(session_model(), after.moved, after.key))
+            sessions = sessions.filter(beyond(session_model(), after.moved, after.key))
         found = nodes(plan(sessions.order_by("-last_moved_at", "-pk").values("pk", "title")[:20]))
         assert not sorts(found), found
         thrown_away = sum(node.get("Rows Removed by Filter", 0) for node in found)
@@ -175,7 +177,7 @@ def test_tool_read_in_the_middle_touches_only_its_page(told: World) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     reach = reach_of(told.turn(told.mara))
-    messages = door._messages_in_reach(reach, session.pk).filter(number__gte=3000).order_by("number")
+    messages = _messages_in_reach(reach, session.pk).filter(number__gte=3000).order_by("number")
     found = nodes(plan(messages.values("number", "text")[:51]))
     assert not sorts(found), found
     assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in found) < 300, found
@@ -194,7 +196,7 @@ def test_tool_pages_sqlite_reads_the_list_from_an_index(
     reach = reach_of(told.turn(told.mara, account=told.acme if account else None))
     sessions = reach.sessions()
     if after:
-        sessions = sessions.filter(door.beyond(session_model(), NOON, Session.objects.first().pk))
+        sessions = sessions.filter(beyond(session_model(), NOON, Session.objects.first().pk))
     sql, parameters = sessions.order_by("-last_moved_at", "-pk").values("pk")[:20].query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from history_access.agent_platform.models import Account, Agent, Message, Session, Trigger, Turn
 from history_access.models import Role
 from history_access.models.text import REPLACEMENT
+from history_access.references import end_references
 
 MAX_TITLE = 300
 
@@ -129,12 +130,20 @@ def start_turn(session: Session, *, sender: Any = None, trigger: Trigger | None 
 def end_turn(turn: Turn) -> None:
     """End a run; from now on it reads nothing (`reach-live-turn`). Ending it twice changes nothing."""
     running = Turn.objects.using(_using()).filter(pk=turn.pk, ended_at__isnull=True)
-    running.update(ended_at=timezone.now())
+    with transaction.atomic(using=_using()):
+        running.update(ended_at=timezone.now())
+        end_references([turn])
 
 
 def delete_session(session: Session) -> None:
-    """Delete a conversation, and what was written about it: its summary goes along (`tool-summary`)."""
-    _open(session).update(deleted_at=timezone.now(), summary=None, summary_through=None)
+    """Delete a conversation, and what was written about it: its summary goes along (`tool-summary`).
+
+    Its turns read nothing from now on, and what was handed to them has ended.
+    """
+    with transaction.atomic(using=_using()):
+        _open(session).update(deleted_at=timezone.now(), summary=None, summary_through=None)
+        running = Turn.objects.using(_using()).filter(session=session, ended_at__isnull=True)
+        end_references(running.values_list("pk", flat=True))
 
 
 def summarize_session(session: Session, text: str, *, through: int) -> None:

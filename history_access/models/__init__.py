@@ -2,6 +2,7 @@
 
 from history_access.models.conversations import AbstractMessage, AbstractSession, AbstractTurn, Role
 from history_access.models.reads import How, Named, RecordedName, TurnConversationRead, What
+from history_access.models.references import ExcerptText, ReferenceKind, ReferenceSubmission, TurnReference
 from history_access.models.refusals import AuditQuery, Refusal, WrittenPlace
 from history_access.models.seals import (
     ErasedValue,
@@ -19,16 +20,20 @@ __all__ = [
     "AuditQuery",
     "ErasedValue",
     "EventKind",
+    "ExcerptText",
     "How",
     "MaintenanceEvent",
     "Named",
     "RecordedName",
+    "ReferenceKind",
+    "ReferenceSubmission",
     "Refusal",
     "Role",
     "Seal",
     "SealedKind",
     "SealedRow",
     "TurnConversationRead",
+    "TurnReference",
     "What",
     "WrittenPlace",
 ]

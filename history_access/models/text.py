@@ -1,5 +1,7 @@
 """SQL for text that other people wrote: the same answer on PostgreSQL and on SQLite."""
 
+import re
+import unicodedata
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -10,6 +12,9 @@ from django.db.models.functions import Coalesce, Length, Substr
 
 REPLACEMENT = "\ufffd"
 _SQLITE_FUNCTION = "history_access_without_nul"
+_SQLITE_FOLD = "history_access_folded"
+_COMBINING = "\u0300-\u036f"
+_FOLDED_LETTERS = {"ß": "ss", "ς": "σ"}
 
 
 def without_nul(text: str | None) -> str | None:
@@ -91,10 +96,43 @@ class ToolNames(Func):
         return sql, (*parameters, *parameters)
 
 
+def folded(text: str | None) -> str | None:
+    """The text without case and accents, to find it however it is typed."""
+    if text is None or (text.isascii() and text.islower()):
+        return text
+    plain = re.sub(f"[{_COMBINING}]", "", unicodedata.normalize("NFKD", text)).lower()
+    for letter, instead in _FOLDED_LETTERS.items():
+        plain = plain.replace(letter, instead)
+    return plain
+
+
+class Folded(Func):
+    """A text without case and accents, as `folded` makes it."""
+
+    arity = 1
+    output_field = TextField()
+
+    def as_postgresql(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """Built-in functions; a text that is all ASCII, as most are, only loses its case."""
+        text, parameters = compiler.compile(self.source_expressions[0])
+        text = f"CAST({text} AS text)"
+        plain = f"LOWER(REGEXP_REPLACE(NORMALIZE({text}, NFKD), '[{_COMBINING}]', '', 'g'))"
+        for letter, instead in _FOLDED_LETTERS.items():
+            plain = f"REPLACE({plain}, '{letter}', '{instead}')"
+        sql = f"CASE WHEN OCTET_LENGTH({text}) = LENGTH({text}) THEN LOWER({text}) ELSE {plain} END"
+        return sql, (*parameters, *parameters, *parameters, *parameters)
+
+    def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """The function itself."""
+        text, parameters = compiler.compile(self.source_expressions[0])
+        return f"{_SQLITE_FOLD}({text})", parameters
+
+
 def prepare_connection(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    """Teach a new SQLite connection the one function that `Text` calls."""
+    """Teach a new SQLite connection the functions that `Text` and `Folded` call."""
     if connection.vendor == "sqlite":
         connection.connection.create_function(_SQLITE_FUNCTION, 1, without_nul, deterministic=True)
+        connection.connection.create_function(_SQLITE_FOLD, 1, folded, deterministic=True)
 
 
 def connect() -> None:

@@ -3,23 +3,22 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone
 
 from history_access import door, times
-from history_access.conf import conf
-from history_access.models import AbstractTurn, How, What
+from history_access.entries import NONE
+from history_access.models import AbstractTurn, What
 from history_access.paging import CursorError, read_cursor, write_cursor
-from history_access.quoting import short
-from history_access.reach import Reach
-from history_access.record import Given
+from history_access.reach import SWITCHED_OFF, Reach
+from history_access.record import Given, HistoryUnavailableError
 from history_access.tools.arguments import MOST_LISTED, ListConversationsArguments, validated
 from history_access.tools.errors import invalid
-from history_access.tools.results import Conversation, ConversationList, QuotedNames
+from history_access.tools.results import ConversationList
 from history_access.tools.running import noting_refusals, run
-from settings_catalog.keys import key_text, optional_key_text
+from history_access.wire import Conversation, conversation_of
+from settings_catalog.keys import key_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -40,30 +39,12 @@ def listed(turn: AbstractTurn | Any, arguments: Any) -> ConversationList:
     """Like `list_conversations`, with the arguments just as a model sent them."""
     with noting_refusals(turn, ListConversationsArguments.tool):
         asked = validated(ListConversationsArguments, arguments)
-        return run(turn, How.HISTORY, lambda reach: _page(reach, asked))
-
-
-def conversation_of(row: door.SessionRow, zone: ZoneInfo) -> Conversation:
-    """A conversation in its wire form."""
-    return Conversation(
-        id=key_text(row.id),
-        account_id=optional_key_text(row.account_id),
-        quoted=QuotedNames(title=short(row.title, door.NAME_CHARACTERS), account=account_name(row)),
-        started_at=times.local(row.started_at, zone),
-        last_moved_at=times.local(row.last_moved_at, zone),
-        message_count=row.message_count,
-        link=_link(row.id),
-    )
-
-
-def account_name(row: door.SessionRow) -> str | None:
-    """The account's name, None where there is no account."""
-    if row.account_id is None or row.account_name is None:
-        return None
-    return short(row.account_name, door.NAME_CHARACTERS)
+        return run(turn, lambda reach: _page(reach, asked))
 
 
 def _page(reach: Reach, asked: ListConversationsArguments) -> tuple[ConversationList, list[Given]]:
+    if reach.setting.value == NONE:  # what was handed over is read, never listed
+        raise HistoryUnavailableError(SWITCHED_OFF)
     zone = times.zone_of(reach.turn.time_zone)
     span, limit = _span(asked, zone), min(asked.limit, MOST_LISTED)
     scope = ("list", key_text(reach.turn.agent_id), key_text(reach.turn.reader_id), asked.after, asked.before)
@@ -172,8 +153,3 @@ def _moment_of(microseconds: int) -> datetime:
 
 def _microseconds(moved: datetime) -> int:
     return (moved - _EPOCH) // _MICROSECOND
-
-
-def _link(key: Any) -> str | None:
-    pattern = conf.conversation_url
-    return None if pattern is None else pattern.replace("{id}", quote(key_text(key), safe=""))

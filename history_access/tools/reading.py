@@ -12,7 +12,6 @@ from history_access.reach import Reach
 from history_access.record import Given
 from history_access.tools.arguments import MOST_READ, ReadConversationArguments, validated
 from history_access.tools.errors import conversation_unavailable, invalid
-from history_access.tools.listing import account_name, conversation_of
 from history_access.tools.results import (
     Message,
     QuotedConversation,
@@ -23,6 +22,7 @@ from history_access.tools.results import (
     Unavailable,
 )
 from history_access.tools.running import noting_refusals, run
+from history_access.wire import account_name, conversation_of
 from settings_catalog.keys import key_text
 
 MESSAGE_CHARACTERS = 4_000
@@ -46,7 +46,7 @@ def read(turn: AbstractTurn | Any, arguments: Any) -> QuotedConversation:
     with noting_refusals(turn, ReadConversationArguments.tool):
         asked = validated(ReadConversationArguments, arguments)
         fetch = _summary_page if asked.view == "summary" else _messages_page
-        return run(turn, How.HISTORY, lambda reach: fetch(reach, asked))
+        return run(turn, lambda reach: fetch(reach, asked))
 
 
 def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[QuotedConversation, list[Given]]:
@@ -56,13 +56,13 @@ def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quot
     most = 1 if offset else min(asked.limit, MOST_READ)
     caps = door.Caps(messages=most, message_characters=MESSAGE_CHARACTERS, page_characters=PAGE_CHARACTERS)
     rows = door.page(reach, key, start=start, offset=offset, caps=caps)
-    head = _head(reach, door.head(reach, key))
+    head = _head(reach, door.head(reach, key, handed_over=reach.handed_over()))
     shown = [row for row in rows if row.text is not None]
     zone = times.zone_of(reach.turn.time_zone)
     messages = [_message(row, reach, head, zone, scope) for row in shown]
     beyond = rows[len(shown)] if len(rows) > len(shown) else None
     result = QuotedConversation(
-        by="history",
+        by=_how(head).value,
         view="messages",
         conversation=conversation_of(head, zone),
         messages=messages,
@@ -77,13 +77,17 @@ def _summary_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quote
     scope = _scope(reach, asked)
     offset = 0 if asked.cursor is None else _resume(asked.cursor, scope, first=0)[1]
     found = door.head(
-        reach, door.key_of(asked.conversation_id), summary_from=offset, most=PAGE_CHARACTERS + 1
+        reach,
+        door.key_of(asked.conversation_id),
+        handed_over=reach.handed_over(),
+        summary_from=offset,
+        most=PAGE_CHARACTERS + 1,
     )
     head = _head(reach, found)
     zone = times.zone_of(reach.turn.time_zone)
     summary = _summary(head, offset, scope)
     result = QuotedConversation(
-        by="history",
+        by=_how(head).value,
         view="summary",
         conversation=conversation_of(head, zone),
         messages=[],
@@ -116,11 +120,15 @@ def _head(reach: Reach, found: door.SessionHead | None) -> door.SessionHead:
     return found
 
 
+def _how(head: door.SessionHead) -> How:
+    return How.REFERENCE if head.handed_over else How.HISTORY
+
+
 def _message(
     row: door.MessageRow, reach: Reach, head: door.SessionHead, zone: ZoneInfo, scope: Scope
 ) -> Message:
     text = cut(row.text or "", MESSAGE_CHARACTERS)
-    name = reach.turn.agent_name if row.role == Role.AGENT else head.person_name
+    name = head.agent_name if row.role == Role.AGENT else head.person_name
     return Message(
         number=row.number,
         speaker="agent" if row.role == Role.AGENT else "person",
@@ -170,6 +178,7 @@ def _given_messages(head: door.SessionHead, messages: list[Message]) -> Given:
         account_id=head.account_id,
         person_id=head.person_id,
         account_name=account_name(head),
+        how=_how(head),
         what=What.MESSAGES if messages else What.TITLE,
         characters=sum(len(message.quoted.text or "") for message in messages),
         first_number=messages[0].number if messages else None,
@@ -183,6 +192,7 @@ def _given_summary(head: door.SessionHead, summary: Summary | None) -> Given:
         account_id=head.account_id,
         person_id=head.person_id,
         account_name=account_name(head),
+        how=_how(head),
         what=What.SUMMARY if summary else What.TITLE,
         characters=len(summary.quoted.text) if summary else 0,
         last_number=summary.through if summary else None,

@@ -2,41 +2,13 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from history_access.quoting import NOTICE
+from history_access.wire import Conversation, Result
 
 
-class _Result(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        serialize_by_alias=True,
-        validate_by_name=True,
-        # Every field is always there, and the JSON Schema says so.
-        json_schema_serialization_defaults_required=True,
-    )
-
-
-class QuotedNames(_Result):
-    """The title and the account's name."""
-
-    title: str
-    account: str | None
-
-
-class Conversation(_Result):
-    """One conversation, without its words."""
-
-    id: str
-    account_id: str | None
-    quoted: QuotedNames
-    started_at: str
-    last_moved_at: str
-    message_count: int
-    link: str | None
-
-
-class ConversationList(_Result):
+class ConversationList(Result):
     """A page of conversations, newest first. `newer_activity`: something moved since the first page."""
 
     kind: Literal["conversation_list"] = "conversation_list"
@@ -49,7 +21,7 @@ class ConversationList(_Result):
     newer_activity: bool
 
 
-class Truncated(_Result):
+class Truncated(Result):
     """A cut: how many characters are shown here, of how many, and the cursor for the rest."""
 
     shown: int
@@ -57,7 +29,7 @@ class Truncated(_Result):
     continue_: str = Field(alias="continue")
 
 
-class QuotedMessage(_Result):
+class QuotedMessage(Result):
     """The words of one message; no text at all is null."""
 
     name: str | None
@@ -65,7 +37,7 @@ class QuotedMessage(_Result):
     tool_calls: list[str]
 
 
-class Message(_Result):
+class Message(Result):
     """One message, or from `offset` on the rest of one that was cut."""
 
     number: int
@@ -76,13 +48,13 @@ class Message(_Result):
     truncated: Truncated | None
 
 
-class QuotedSummary(_Result):
+class QuotedSummary(Result):
     """The words of a summary."""
 
     text: str
 
 
-class Summary(_Result):
+class Summary(Result):
     """A model's account of the conversation through a message, not the conversation."""
 
     by: Literal["model"] = "model"
@@ -93,7 +65,7 @@ class Summary(_Result):
     truncated: Truncated | None
 
 
-class Unavailable(_Result):
+class Unavailable(Result):
     """Messages that once stood here and are gone."""
 
     first: int
@@ -101,7 +73,7 @@ class Unavailable(_Result):
     why: Literal["trimmed"] = "trimmed"
 
 
-class QuotedConversation(_Result):
+class QuotedConversation(Result):
     """A page of one conversation."""
 
     kind: Literal["quoted_conversation"] = "quoted_conversation"

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from django.db import Error
 
-from history_access.models import AbstractTurn, How
+from history_access.models import AbstractTurn
 from history_access.record import Fetch, HistoryUnavailableError, recorded
 from history_access.refusals import note_refusal
 from history_access.tools.errors import ToolError, history_unavailable
@@ -29,13 +29,13 @@ def noting_refusals(turn: AbstractTurn | Any, tool: str) -> Iterator[None]:
         raise
 
 
-def run(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Result:
+def run(turn: AbstractTurn | Any, fetch: "Fetch[Result]") -> Result:
     """The recorded result of `fetch`; a ToolError `history_unavailable` where there can be none.
 
     A NoTurnError, and whatever the platform's own authority raises, pass through.
     """
     try:
-        return recorded(turn, how, fetch)
+        return recorded(turn, fetch)
     except HistoryUnavailableError as error:
         raise history_unavailable(str(error)) from None
     except Error:

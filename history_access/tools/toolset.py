@@ -8,9 +8,10 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from pydantic import BaseModel
 
+from history_access.entries import NONE
 from history_access.models import AbstractTurn
 from history_access.quoting import wire_text
-from history_access.reach import Reach, setting_of, turn_facts
+from history_access.reach import outline_of
 from history_access.refusals import note_refusal
 from history_access.tools.arguments import Arguments, ListConversationsArguments, ReadConversationArguments
 from history_access.tools.definitions import Dialect, definition
@@ -92,11 +93,15 @@ class Toolset:
 
 
 def toolset_for(turn: AbstractTurn | Any) -> Toolset:
-    """The tools that this turn may use now; false where there are none. Two statements.
+    """The tools that this turn may use now; false where there are none.
 
-    Both while history access is above none for the turn's agent and there is somebody to read as;
-    otherwise none. Takes a turn or its key; a NoTurnError where there is none.
+    Both while history access is above none for the turn's agent; `read_conversation` alone where only
+    conversations that a person handed to this turn may be read (`refs-within-reach`); none where there is
+    nobody to read as. Two statements, and one more where people may hand over conversations. Takes a turn or
+    its key; a NoTurnError where there is none.
     """
-    facts = turn_facts(turn)
-    reach = Reach(turn=facts, setting=setting_of(facts), granted=False, reader_name=None)
-    return Toolset(facts.id, () if reach.closed_because else tuple(_TOOLS))
+    reach = outline_of(turn)
+    if reach.closed_because is not None:
+        return Toolset(reach.turn.id, ())
+    by_reference = (ReadConversationArguments.tool,)
+    return Toolset(reach.turn.id, by_reference if reach.setting.value == NONE else tuple(_TOOLS))

@@ -1,0 +1,133 @@
+"""Sessions through the door: lists of them, and one of them."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, Subquery, TextField, Value, When
+from django.db.models.functions import Coalesce
+
+from history_access.door.rows import NAME_CHARACTERS, Bounds, Position, SessionHead, SessionRow, Span
+from history_access.models.keyset import beyond, up_to
+from history_access.models.platform import message_model, one_row, primary, rows, session_model
+from history_access.models.reads import KEY_LENGTH
+from history_access.models.text import characters, piece
+from history_access.reach import NEVER, truth
+from settings_catalog.keys import key_text
+
+
+def key_of(text: str) -> Any | None:
+    """The session key that `text` is, in its one exact spelling; None for everything else.
+
+    "{…}" or upper case for a UUID, "007" for 7 and text that no database takes are nobody's keys.
+    """
+    if len(text) > KEY_LENGTH:
+        return None
+    try:
+        key = session_model()._meta.pk.to_python(text)
+        known = key is not None and key_text(key) == text and text.isprintable()
+    except (ValidationError, ValueError, OverflowError):
+        return None
+    return key if known and _fits(key) else None
+
+
+def newest(reach: Bounds, span: Span, *, after: Position | None, most: int) -> list[SessionRow]:
+    """The sessions in reach and span, newest first, at most `most`, after a position."""
+    sessions = reach.sessions().filter(span.condition)
+    if after is not None:
+        sessions = sessions.filter(beyond(session_model(), after.moved, after.key))
+    ordered = sessions.order_by("-last_moved_at", "-pk")[:most]
+    return [SessionRow(**row) for row in rows(ordered, row_columns())]
+
+
+def moved_since(reach: Bounds, span: Span, since: datetime, *, last: Position, most: int) -> list[Position]:
+    """Where the sessions in reach and span stand, down to `last`, that moved at or after `since`.
+
+    Newest first, at most `most`.
+    """
+    down_to = up_to(session_model(), last.moved, last.key)
+    sessions = reach.sessions().filter(span.condition, down_to, last_moved_at__gte=since)
+    rows = sessions.order_by("-last_moved_at", "-pk").values_list("last_moved_at", "pk")[:most]
+    return [Position(moved=moved, key=key) for moved, key in rows]
+
+
+def head(
+    reach: Bounds,
+    key: Any | None,
+    *,
+    handed_over: Q = NEVER,
+    summary_from: int | None = None,
+    most: int = 0,
+) -> SessionHead | None:
+    """A session in reach, None for every other one (`reach-same-answer`).
+
+    `handed_over` is the condition that a person handed it over. With `summary_from`, also at most `most`
+    characters of its summary from that offset on.
+    """
+    sessions = reach.sessions().filter(pk=looked_up(reach, key))
+    columns = {"handed_over": truth(handed_over), **_head_columns(summary_from, most)}
+    row = one_row(sessions, row_columns() | columns)
+    return None if row is None else SessionHead(**row)
+
+
+def row_columns() -> dict[str, Any]:
+    """The columns of a `SessionRow`."""
+    sessions = session_model()
+    return {
+        "id": F("pk"),
+        "account_id": F("account_id"),
+        "person_id": F("person_id"),
+        "title": piece(F("title"), 0, NAME_CHARACTERS + 1),
+        "account_name": _name(sessions.account_name),
+        "started_at": F("started_at"),
+        "last_moved_at": F("last_moved_at"),
+        "message_count": F("message_count"),
+    }
+
+
+def _head_columns(summary_from: int | None, most: int) -> dict[str, Any]:
+    wanted = summary_from is not None
+    nothing = Value(None, output_field=TextField())
+    summary = piece(F("summary"), summary_from or 0, most) if wanted else nothing
+    size = Case(
+        When(summary__isnull=False, then=characters(F("summary"))), default=None, output_field=IntegerField()
+    )
+    return {
+        "agent_name": _name(session_model().agent_name),
+        "person_name": _name(session_model().person_name),
+        "trimmed_before": F("trimmed_before"),
+        "summary": summary,
+        "summary_characters": size,
+        "summary_through": F("summary_through"),
+        "messages_after": _messages_after() if wanted else Value(0, output_field=IntegerField()),
+    }
+
+
+def _messages_after() -> Any:
+    """How many readable messages came after the summary; counted by the index of readable messages."""
+    model: Any = message_model()
+    after = model._base_manager.using(primary()).filter(
+        model.readable(),
+        workspace_id=OuterRef("workspace_id"),
+        session_id=OuterRef("pk"),
+        number__gt=OuterRef("summary_through"),
+    )
+    counted = after.order_by().values("session_id").annotate(after=Count("pk")).values("after")
+    return Coalesce(Subquery(counted), Value(0), output_field=IntegerField())
+
+
+def _name(path: str | None) -> Any:
+    return piece(F(path), 0, NAME_CHARACTERS + 1) if path else Value(None, output_field=TextField())
+
+
+def looked_up(reach: Bounds, key: Any | None) -> Any:
+    """The key to look up. No key is looked up as the turn's own session, which is never in reach.
+
+    So an id that cannot be one costs the statements that any other costs (`reach-same-answer`).
+    """
+    return reach.session_id if key is None else key
+
+
+def _fits(key: Any) -> bool:
+    """Whether an integer key is one that the database's column can hold."""
+    return not isinstance(key, int) or -(2**63) <= key < 2**63

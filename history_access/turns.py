@@ -1,0 +1,157 @@
+"""Turns as the database knows them now: who runs, where, and whom they read as."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import (
+    BooleanField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+)
+
+from history_access.authority import is_active, platform_authority
+from history_access.entries import CONVERSATION_REFERENCES, HISTORY_ACCESS
+from history_access.models import AbstractTurn
+from history_access.models.platform import one_row, primary, session_model, turn_model, webhooks
+from settings_catalog.places import Place
+from settings_catalog.resolver import Resolution, resolve_each
+
+
+class NoTurnError(Exception):
+    """Asked to read without a turn, or with one that is not in the database: never "everything"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnFacts:
+    """A turn as the database knows it now; the names are for the record and may be None."""
+
+    id: Any
+    workspace_id: Any
+    session_id: Any
+    agent_id: Any
+    account_id: Any | None
+    sender_id: Any | None
+    trigger_id: Any | None
+    trigger_owner_id: Any | None
+    live: bool
+    reader_active: bool
+    workspace_name: str | None
+    agent_name: str | None
+    account_name: str | None
+    trigger_name: str | None
+    time_zone: str | None
+
+    @property
+    def reader_id(self) -> Any | None:
+        """Whom the turn reads as: its sender, or its trigger's owner now; None is nobody.
+
+        A turn with both, or with neither, has no one reader (`reach-trigger-owner`).
+        """
+        if self.trigger_id is None:
+            return self.sender_id
+        if self.sender_id is None:
+            return self.trigger_owner_id
+        return None
+
+    @property
+    def place(self) -> Place:
+        """Where the settings of the turn's agent stand."""
+        return Place.agent(self.workspace_id, self.agent_id)
+
+
+def turn_facts(turn: AbstractTurn | Any) -> TurnFacts:
+    """The turn as it is in the database, whatever the object at hand remembers; one statement (`reach-now`).
+
+    Takes a turn or its key; a NoTurnError where there is none.
+    """
+    key = getattr(turn, "pk", turn)
+    if key is None:
+        raise NoTurnError("history is read for a turn, and there is none")
+    row = one_row(every_turn().filter(pk=_valid(key)), _fact_columns())
+    if row is None:
+        raise NoTurnError(_NO_SUCH_TURN)
+    return TurnFacts(**row)
+
+
+def ended_at(key: Any) -> datetime | None:
+    """When a turn ended, by its key; None while it runs, and where there is none any more."""
+    return every_turn().filter(pk=_valid(key)).values_list("ended_at", flat=True).first()
+
+
+def settings_of(place: Place) -> tuple[Resolution, Resolution]:
+    """What holds for an agent now: `history_access`, `conversation_references`; one statement."""
+    history, references = resolve_each([HISTORY_ACCESS.key, CONVERSATION_REFERENCES.key], place)
+    return history, references
+
+
+_NO_SUCH_TURN = "history is read for a turn, and this one is not in the database"
+
+
+def _valid(key: Any) -> Any:
+    try:
+        return turn_model()._meta.pk.to_python(key)
+    except ValidationError:
+        raise NoTurnError(_NO_SUCH_TURN) from None
+
+
+def heard_a_webhook(turn: TurnFacts, sessions: Sequence[str]) -> bool:
+    """Whether a webhook started this turn, or a turn of one of these sessions (keys as text)."""
+    hooks = webhooks()
+    if hooks is None:
+        return False
+    to_key = session_model()._meta.pk.to_python
+    concerned = Q(pk=turn.id) | Q(session_id__in=[to_key(session) for session in sessions])
+    turns: Any = every_turn()
+    return bool(turns.filter(concerned, trigger_id__in=hooks.values("pk")).exists())
+
+
+def _fact_columns() -> dict[str, Any]:
+    turns, sessions = turn_model(), session_model()
+    return {
+        "id": F("pk"),
+        "workspace_id": F("workspace_id"),
+        "session_id": F("session_id"),
+        "sender_id": F("sender_id"),
+        "trigger_id": F("trigger_id"),
+        "agent_id": F("session__agent_id"),
+        "account_id": F("session__account_id"),
+        "trigger_owner_id": _named(turns.trigger_owner),
+        "trigger_name": _named(turns.trigger_name),
+        "workspace_name": _named(sessions.workspace_name, "session__"),
+        "agent_name": _named(sessions.agent_name, "session__"),
+        "account_name": _named(sessions.account_name, "session__"),
+        "time_zone": _named(sessions.time_zone, "session__"),
+        "live": Exists(live_turns().filter(pk=OuterRef("pk"))),
+        "reader_active": ExpressionWrapper(_somebody_active(), output_field=BooleanField()),
+    }
+
+
+def _somebody_active() -> Q:
+    """Whether the sender is active, or the trigger's owner: a turn has one of them."""
+    authority, owner = platform_authority(), turn_model().trigger_owner
+    sender = Q(is_active(authority, OuterRef("sender_id")))
+    return sender if owner is None else sender | Q(is_active(authority, OuterRef(owner)))
+
+
+def _named(path: str | None, prefix: str = "") -> Any:
+    return F(prefix + path) if path else Value(None, output_field=TextField())
+
+
+def every_turn() -> "QuerySet[AbstractTurn]":
+    """The platform's turns, on the primary database."""
+    return turn_model()._base_manager.using(primary())
+
+
+def live_turns() -> "QuerySet[AbstractTurn]":
+    """Turns that have not ended, in sessions that are not deleted (`reach-live-turn`)."""
+    standing = session_model()._base_manager.using(primary()).filter(session_model().not_deleted())
+    return every_turn().filter(turn_model().live(), Exists(standing.filter(pk=OuterRef("session_id"))))

@@ -1,0 +1,69 @@
+"""A conversation in its wire form, for tools and references; other people's words are under `quoted`."""
+
+from typing import Any
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict
+
+from history_access import door, times
+from history_access.conf import conf
+from history_access.quoting import short
+from settings_catalog.keys import key_text, optional_key_text
+
+
+class Result(BaseModel):
+    """Anything that goes over the wire."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        serialize_by_alias=True,
+        validate_by_name=True,
+        # Every field is always there, and the JSON Schema says so.
+        json_schema_serialization_defaults_required=True,
+    )
+
+
+class QuotedNames(Result):
+    """The title and the account's name."""
+
+    title: str
+    account: str | None
+
+
+class Conversation(Result):
+    """One conversation, without its words."""
+
+    id: str
+    account_id: str | None
+    quoted: QuotedNames
+    started_at: str
+    last_moved_at: str
+    message_count: int
+    link: str | None
+
+
+def conversation_of(row: door.SessionRow, zone: ZoneInfo) -> Conversation:
+    """A conversation in its wire form."""
+    return Conversation(
+        id=key_text(row.id),
+        account_id=optional_key_text(row.account_id),
+        quoted=QuotedNames(title=short(row.title, door.NAME_CHARACTERS), account=account_name(row)),
+        started_at=times.local(row.started_at, zone),
+        last_moved_at=times.local(row.last_moved_at, zone),
+        message_count=row.message_count,
+        link=link_of(row.id),
+    )
+
+
+def account_name(row: door.SessionRow) -> str | None:
+    """The account's name, None where there is no account."""
+    if row.account_id is None or row.account_name is None:
+        return None
+    return short(row.account_name, door.NAME_CHARACTERS)
+
+
+def link_of(key: Any) -> str | None:
+    """Where people open a conversation; None where the platform declares no address."""
+    pattern = conf.conversation_url
+    return None if pattern is None else pattern.replace("{id}", quote(key_text(key), safe=""))
