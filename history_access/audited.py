@@ -12,7 +12,7 @@ from django.db import router
 from django.db.models import BooleanField, Case, Max, Q, QuerySet, Value, When
 
 from history_access.leaves import ERASED
-from history_access.models import Named, RecordedName, Refusal, Seal, TurnConversationRead
+from history_access.models import Named, RecordedName, Refusal, Seal, TurnConversationRead, TurnReference
 from history_access.record import conversations_drawn_on, turns_drawing_on
 
 Row = dict[str, Any]
@@ -23,6 +23,7 @@ _NAMED = {
     "agent_id": Named.AGENT,
     "turn_account_id": Named.ACCOUNT,
     "reader_id": Named.PERSON,
+    "person_id": Named.PERSON,
     "trigger_id": Named.TRIGGER,
     "conversation_account_id": Named.ACCOUNT,
     "conversation_person_id": Named.PERSON,
@@ -132,6 +133,26 @@ def shown_refusals(rows: Iterable[Refusal]) -> list[Row]:
             "tool": row.tool,
             "code": row.code,
             "argument": row.argument,
+        }
+        for row in rows
+    )
+
+
+def shown_references(rows: Iterable[TurnReference]) -> list[Row]:
+    """What was handed to turns; one statement for all names."""
+    return _with_names(
+        {
+            "id": str(row.id),
+            "bound_at": moment(row.bound_at),
+            "ended_at": row.ended_at and moment(row.ended_at),
+            "workspace_id": row.workspace_id,
+            "agent_id": row.agent_id,
+            "turn_id": row.turn_id,
+            "person_id": row.person_id,
+            "kind": row.kind,
+            "conversation_id": row.session_id,
+            "conversation_account_id": row.session_account_id,
+            "conversation_person_id": row.session_person_id,
         }
         for row in rows
     )

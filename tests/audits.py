@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Agent, Authority, Trigger, Workspace
-from history_access.models import RecordedName, Refusal, TurnConversationRead
+from history_access.models import RecordedName, Refusal, TurnConversationRead, TurnReference
 from tests.worlds import NOON, World
 
 API = "/api/history"
@@ -123,6 +123,20 @@ def refusal_row(world: World, **given: Any) -> Refusal:
     return Refusal.objects.create(**{**row, **given})
 
 
+def reference_row(world: World, **given: Any) -> TurnReference:
+    """One reference of the turn that `read_row` speaks of."""
+    row = {
+        "workspace_id": str(world.hollowbrook.pk),
+        "agent_id": str(world.agent.pk),
+        "turn_id": "t",
+        "person_id": "7",
+        "kind": "conversation",
+        "session_id": "s",
+        "bound_at": NOON,
+    }
+    return TurnReference.objects.create(**{**row, **given})
+
+
 def recorded_name(world: World, kind: str, key: str, name: str) -> RecordedName:
     return RecordedName.objects.create(workspace_id=str(world.hollowbrook.pk), kind=kind, key=key, name=name)
 
@@ -133,6 +147,7 @@ def routes(world: World, read: TurnConversationRead) -> dict[str, str]:
         "reads": f"{API}/reads/",
         "read": f"{API}/reads/{read.pk}/",
         "turn-conversations": f"{API}/turns/{quote(read.turn_id, safe='')}/conversations/",
+        "turn-references": f"{API}/turns/{quote(read.turn_id, safe='')}/references/",
         "conversation-turns": f"{API}/conversations/{quote(read.session_id, safe='')}/turns/",
         "refusals": f"{API}/refusals/",
         "seals": f"{API}/seals/",
@@ -146,6 +161,7 @@ ROUTES = (
     "reads",
     "read",
     "turn-conversations",
+    "turn-references",
     "conversation-turns",
     "refusals",
     "seals",
@@ -153,7 +169,7 @@ ROUTES = (
     "export-csv",
     "export-jsonl",
 )
-LISTS = ("reads", "turn-conversations", "conversation-turns", "refusals", "seals")
+LISTS = ("reads", "turn-conversations", "turn-references", "conversation-turns", "refusals", "seals")
 
 
 def in_workspace(world: World, url: str) -> str:
@@ -198,7 +214,7 @@ def problem(response: HttpResponse, status: int) -> dict[str, Any]:
     assert found["type"] == "about:blank"
     assert found["status"] == status
     assert found["title"] and found["detail"]
-    assert set(found) <= {"type", "title", "status", "detail", "errors"}
+    assert set(found) <= {"type", "title", "status", "detail", "errors", "code"}
     return found
 
 

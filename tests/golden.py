@@ -16,11 +16,12 @@ NAMES = ("list_conversations", "read_conversation")
 
 def golden() -> dict[str, Any]:
     """What each file holds: the tools in every dialect, and the results. No database is asked."""
+    from history_access.references import ReferencesBlock
     from history_access.tools import ConversationList, QuotedConversation, Toolset
-    from tests.golden_openapi import openapi
+    from tests.golden_openapi import openapi, references_openapi
 
     toolset = Toolset(None, NAMES)
-    results = (ConversationList, QuotedConversation)
+    results = (ConversationList, QuotedConversation, ReferencesBlock)
     return {
         "openai.json": toolset.definitions("openai"),
         "openai-strict.json": toolset.definitions("openai", strict=True),
@@ -28,6 +29,7 @@ def golden() -> dict[str, Any]:
         "mcp.json": toolset.definitions("mcp"),
         "json_schema.json": toolset.definitions("json_schema"),
         "openapi.json": openapi(),
+        "openapi-references.json": references_openapi(),
         "results.json": {one.__name__: one.model_json_schema(mode="serialization") for one in results},
     }
 

@@ -10,16 +10,27 @@ from jsonschema import Draft202012Validator
 
 from history_access import exporting, seals
 from history_access.api.urls import urlpatterns
-from tests.audits import API, ROUTES, in_workspace, read_row, recorded_name, refusal_row, routes, visitor
+from tests.audits import (
+    API,
+    ROUTES,
+    in_workspace,
+    read_row,
+    recorded_name,
+    reference_row,
+    refusal_row,
+    routes,
+    visitor,
+)
 from tests.golden import FOLDER, text
 from tests.golden_openapi import openapi
-from tests.worlds import World
+from tests.worlds import NOON, World
 
 SCHEMA = openapi()
 TEMPLATES = {
     "reads": "/reads/",
     "read": "/reads/{read}/",
     "turn-conversations": "/turns/{turn}/conversations/",
+    "turn-references": "/turns/{turn}/references/",
     "conversation-turns": "/conversations/{conversation}/turns/",
     "refusals": "/refusals/",
     "seals": "/seals/",
@@ -83,6 +94,8 @@ def test_answers_look_as_described(open_world: World, name: str) -> None:
     read = read_row(open_world, trigger_id="daily", session_person_id="7", first_number=1, last_number=3)
     read_row(open_world, turn_account_id=None, session_account_id=None)
     refusal_row(open_world), refusal_row(open_world, reader_id=None, trigger_id="daily", argument=None)
+    reference_row(open_world, session_account_id="acme", session_person_id="7", ended_at=NOON)
+    reference_row(open_world, kind="excerpt")
     recorded_name(open_world, "person", "7", "Mara")
     if name == "seals":
         seals.seal()

@@ -22,7 +22,7 @@ from history_access.api.permissions import Scope, audits_everywhere
 from history_access.api.problems import nothing_here
 from history_access.api.schema import FILE, WORKSPACE, documented
 from history_access.api.views import AuditList, AuditView, Question
-from history_access.models import Refusal, Seal, TurnConversationRead
+from history_access.models import Refusal, Seal, TurnConversationRead, TurnReference
 
 _BY_KEY = Order(columns=("pk",), read=(UUID,))
 
@@ -91,6 +91,26 @@ class ConversationsOfTurn(AuditList):
     def shown(self, rows: list[Any]) -> list[audited.Row]:
         """With the names recorded beside them."""
         return audited.shown_conversations(rows)
+
+
+@documented(
+    "references_of_turn", serializers.HandedReferenceSerializer(many=True), keys=["turn"], filters=True
+)
+class ReferencesOfTurn(AuditList):
+    """What people handed to a turn: what, by whom, when, and when it ended; newest first."""
+
+    asked = "turns/{id}/references"
+    queryset = TurnReference.objects.none()
+    serializer_class = serializers.HandedReferenceSerializer
+    order = _BY_KEY
+
+    def rows(self, keys: Mapping[str, str]) -> "QuerySet[Any, Any]":
+        """One row a reference."""
+        return TurnReference.objects.filter(turn_id=keys["turn"])
+
+    def shown(self, rows: list[Any]) -> list[audited.Row]:
+        """With the names recorded beside them."""
+        return audited.shown_references(rows)
 
 
 @documented(

@@ -37,16 +37,22 @@ class IsActivePerson(BasePermission):
         return fresh_person(request.user.pk) is not None
 
 
-class AuditThrottle(UserRateThrottle):
-    """So many questions of one person; `DEFAULT_THROTTLE_RATES["history_access_audit"]` says otherwise."""
+class NamedRate:
+    """A throttle whose rate the host may set under its `scope`."""
 
-    scope = "history_access_audit"
+    scope: str
 
     def get_rate(self) -> str | None:
         """The host's rate, else the default; None switches it off."""
         rates: Any = api_settings.DEFAULT_THROTTLE_RATES
         rate: str | None = rates.get(self.scope, DEFAULT_RATE)
         return rate
+
+
+class AuditThrottle(NamedRate, UserRateThrottle):
+    """So many questions of one person; `DEFAULT_THROTTLE_RATES["history_access_audit"]` says otherwise."""
+
+    scope = "history_access_audit"
 
 
 @dataclass(frozen=True, kw_only=True)

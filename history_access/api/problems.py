@@ -9,6 +9,8 @@ from rest_framework.views import exception_handler, set_rollback
 
 from history_access.api.filters import ParameterError
 from history_access.queries import NotLoggedError
+from history_access.record import HistoryUnavailableError
+from history_access.references import ReferencesError
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -29,6 +31,13 @@ def answer_problem(error: Exception, context: dict[str, Any]) -> Response | None
         set_rollback()
         detail = "What you asked could not be logged, so it is not answered."
         return _problem(status.HTTP_503_SERVICE_UNAVAILABLE, detail)
+    if isinstance(error, ReferencesError):
+        set_rollback()
+        named = [{"parameter": error.field, "rule": error.rule}] if error.field else []
+        return _problem(error.status, str(error), code=error.code, errors=named)
+    if isinstance(error, HistoryUnavailableError):
+        set_rollback()
+        return _problem(status.HTTP_503_SERVICE_UNAVAILABLE, str(error))
     response = exception_handler(error, context)
     if response is None:
         return None
@@ -44,6 +53,12 @@ def _parameters(error: ParameterError) -> Response:
     return _problem(status.HTTP_400_BAD_REQUEST, "These parameters cannot be taken.", errors=named)
 
 
-def _problem(code: int, detail: str, **more: Any) -> Response:
-    body = {"type": "about:blank", "title": HTTPStatus(code).phrase, "status": code, "detail": detail, **more}
-    return Response(body, status=code, content_type=MEDIA_TYPE)
+def _problem(status_code: int, detail: str, **more: Any) -> Response:
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(status_code).phrase,
+        "status": status_code,
+        "detail": detail,
+        **more,
+    }
+    return Response(body, status=status_code, content_type=MEDIA_TYPE)

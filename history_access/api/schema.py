@@ -39,4 +39,20 @@ def documented(
     return extend_schema_view(get=described)
 
 
+def documented_request(
+    operation: str, answer: Any, *, keys: Iterable[str] = (), parameters: Iterable[Any] = (), **more: Any
+) -> Callable[[Any], Any]:
+    """Describe one method of a view for people who hand conversations over."""
+    path = [OpenApiParameter(key, str, OpenApiParameter.PATH) for key in keys]
+    refusals = {(code, MEDIA_TYPE): ProblemDetailsSerializer for code in (*_REFUSALS, 409, 422)}
+    answers = {204: None} if answer is None else {200: answer}
+    return extend_schema(
+        operation_id=operation,
+        tags=["references"],
+        parameters=[*path, *parameters],
+        responses={**answers, **refusals},
+        **more,
+    )
+
+
 FILE = OpenApiTypes.BINARY

@@ -8,6 +8,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from history_access.models import ReferenceKind
+
 
 def _key(words: str) -> serializers.CharField:
     return serializers.CharField(help_text=words)
@@ -167,6 +169,114 @@ class AgentAccessSerializer(serializers.Serializer[Any]):
     warnings = AgentWarningSerializer(many=True)
 
 
+class ReferenceSerializer(serializers.Serializer[Any]):
+    """That something was handed to a turn."""
+
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=[kind.value for kind in ReferenceKind])
+    conversation_id = _key("The conversation.")
+    person_id = _key("Who handed it over.")
+    bound_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was taken back or the turn ended; null while it lasts."
+    )
+
+
+class HandedReferenceSerializer(serializers.Serializer[Any]):
+    """A reference, as an auditor sees it."""
+
+    id = serializers.UUIDField()
+    bound_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was taken back or the platform noted that the turn ended."
+    )
+    workspace_id = _key("Its workspace.")
+    workspace_name = _name()
+    agent_id = _key("The turn's agent.")
+    agent_name = _name()
+    turn_id = _key("The turn.")
+    person_id = _key("Who handed it over.")
+    person_name = _name()
+    kind = serializers.ChoiceField(choices=[kind.value for kind in ReferenceKind])
+    conversation_id = _key("The conversation.")
+    conversation_account_id = _absent_key("The conversation's account; null is no account.")
+    conversation_account_name = _name()
+    conversation_person_id = _absent_key("The conversation's person; null is nobody.")
+    conversation_person_name = _name()
+
+
+class HandedOverSerializer(serializers.Serializer[Any]):
+    """What was handed to a turn, in order."""
+
+    references = ReferenceSerializer(many=True)
+
+
+class SubmittedReferencesSerializer(serializers.Serializer[Any]):
+    """Conversations to hand over."""
+
+    conversation_references = serializers.ListField(
+        child=serializers.CharField(), help_text="Up to three ids, or addresses of conversations."
+    )
+    submission_key = serializers.CharField(
+        required=False, allow_null=True, help_text="The same for each retry, so that it binds nothing twice."
+    )
+
+
+class ChosenMessageSerializer(serializers.Serializer[Any]):
+    """A message, or from `start` up to `end` a part of its text, in characters."""
+
+    number = serializers.IntegerField(min_value=0)
+    start = serializers.IntegerField(min_value=0, required=False)
+    end = serializers.IntegerField(min_value=1, required=False, allow_null=True)
+
+
+class SubmittedExcerptSerializer(serializers.Serializer[Any]):
+    """Messages to copy for a turn."""
+
+    conversation = serializers.CharField(help_text="Its id or its address.")
+    messages = ChosenMessageSerializer(many=True, help_text="Up to 50; a plain number stands for a message.")
+
+
+class OfferSerializer(serializers.Serializer[Any]):
+    """A conversation, and what could be handed over of it."""
+
+    id = _key("The conversation.")
+    title = serializers.CharField(allow_blank=True)
+    account_id = _absent_key("Its account; null is none.")
+    account = serializers.CharField(allow_null=True, help_text="The account's name.")
+    started_at = serializers.DateTimeField()
+    last_moved_at = serializers.DateTimeField()
+    message_count = serializers.IntegerField()
+    link = serializers.CharField(allow_null=True, help_text="Where people open it.")
+    conversation = serializers.BooleanField(help_text="The turn could read it whole.")
+    excerpt = serializers.BooleanField(help_text="Chosen messages could be attached.")
+
+
+class OfferPageSerializer(serializers.Serializer[Any]):
+    """A page of offers."""
+
+    offers = OfferSerializer(many=True)
+    next_cursor = serializers.CharField(allow_null=True)
+
+
+class PreviewedMessageSerializer(serializers.Serializer[Any]):
+    """A message as a preview shows it."""
+
+    number = serializers.IntegerField()
+    speaker = serializers.ChoiceField(choices=["person", "agent"])
+    at = serializers.DateTimeField()
+    text = serializers.CharField(allow_blank=True)
+    characters = serializers.IntegerField(help_text="How long the whole message is.")
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    """The beginning and the end of a conversation."""
+
+    offer = OfferSerializer()
+    messages = PreviewedMessageSerializer(many=True)
+    left_out = serializers.IntegerField(help_text="How many messages stand between them.")
+
+
 class BrokenParameterSerializer(serializers.Serializer[Any]):
     """A parameter that cannot be taken."""
 
@@ -181,6 +291,7 @@ class ProblemDetailsSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField()
+    code = serializers.CharField(required=False, help_text="Of references: a word for programs.")
     errors = BrokenParameterSerializer(  # type: ignore[assignment]
         many=True, required=False, help_text="Where parameters are wrong."
     )

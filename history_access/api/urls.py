@@ -12,6 +12,7 @@ urlpatterns = [
     path("reads/export.jsonl", audit.ExportJSONLines.as_view(), name="export-jsonl"),
     path("reads/<str:read>/", audit.OneRead.as_view(), name="read"),
     path("turns/<str:turn>/conversations/", audit.ConversationsOfTurn.as_view(), name="turn-conversations"),
+    path("turns/<str:turn>/references/", audit.ReferencesOfTurn.as_view(), name="turn-references"),
     path(
         "conversations/<str:conversation>/turns/",
         audit.TurnsOfConversation.as_view(),

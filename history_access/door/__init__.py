@@ -4,7 +4,7 @@ Each function runs one statement in which the rights and the text stand together
 from the database only what is returned.
 """
 
-from history_access.door.conversations import head, key_of, looked_up, moved_since, newest
+from history_access.door.conversations import account_key, head, key_of, looked_up, moved_since, newest
 from history_access.door.messages import chosen, ends, page
 from history_access.door.picking import among, offer_of, offered
 from history_access.door.rows import (
@@ -33,6 +33,7 @@ __all__ = [
     "SessionHead",
     "SessionRow",
     "Span",
+    "account_key",
     "among",
     "chosen",
     "ends",

@@ -31,6 +31,13 @@ def key_of(text: str) -> Any | None:
     return key if known and _fits(key) else None
 
 
+def account_key(text: str) -> Any:
+    """The key of an account, as the platform's sessions keep it; a ValidationError for what can be none."""
+    fields: Any = session_model()._meta.concrete_fields
+    column = next(field for field in fields if field.attname == "account_id")
+    return column.to_python(text)
+
+
 def newest(reach: Bounds, span: Span, *, after: Position | None, most: int) -> list[SessionRow]:
     """The sessions in reach and span, newest first, at most `most`, after a position."""
     sessions = reach.sessions().filter(span.condition)

@@ -7,14 +7,18 @@ from history_access.references.bound import Reference, end_references, reference
 from history_access.references.errors import ReferencesError
 from history_access.references.excerpts import attach_excerpt
 from history_access.references.picking import (
+    Desk,
     Offer,
     OfferPage,
     Preview,
+    desk_for,
+    desk_in,
     offerable_conversations,
     preview_conversation,
 )
 
 __all__ = [
+    "Desk",
     "Offer",
     "OfferPage",
     "Piece",
@@ -24,6 +28,8 @@ __all__ = [
     "ReferencesError",
     "attach_excerpt",
     "bind_references",
+    "desk_for",
+    "desk_in",
     "end_references",
     "offerable_conversations",
     "preview_conversation",

@@ -6,16 +6,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.core.exceptions import ValidationError
+
 from history_access import door
 from history_access.authority import RUN_READS, person_holds, platform_authority
 from history_access.entries import ALL_ACCOUNTS, CONVERSATIONS, EXCERPTS
 from history_access.models import Role
+from history_access.models.platform import primary
 from history_access.paging import CursorError, read_cursor, write_cursor
 from history_access.quoting import cut, short
 from history_access.reach import PersonReach, agent_of, look_up_person
 from history_access.references import errors
 from history_access.turns import settings_of
 from history_access.wire import account_name, link_of
+from settings_catalog.conf import conf
 from settings_catalog.keys import key_text, optional_key_text
 from settings_catalog.places import Place
 from settings_catalog.resolver import Resolution
@@ -107,6 +111,26 @@ def desk_in(person: Any, conversation: str) -> Desk:
     return Desk(workspace_id=where[0], agent_id=where[1], account_id=head.account_id, session_id=key)
 
 
+def desk_for(person: Any, agent: str, *, account: str | None = None) -> Desk:
+    """The desk of a new conversation with an agent, by the text of its key, for an account or none.
+
+    A ReferencesError (403) where there is no such agent, as where the person lacks `runs:read` for it.
+    """
+    model: Any = conf.agent_model
+    try:
+        rows = model._base_manager.using(primary()).filter(pk=agent)
+        row = rows.values_list("workspace_id", "pk").first()
+        account_id = None if account is None else door.account_key(account)
+    except (ValueError, ValidationError, OverflowError):  # a key that is none of this platform's
+        raise errors.not_permitted(_MAY_NOT_RUN) from None
+    if row is None or key_text(row[1]) != agent:
+        raise errors.not_permitted(_MAY_NOT_RUN)
+    desk = Desk(workspace_id=row[0], agent_id=row[1], account_id=account_id)
+    _may_run(person, desk)
+    return desk
+
+
+_MAY_NOT_RUN = "you lack the permission runs:read for this agent"
 _NONE = "there is no such conversation that you can open"
 
 
@@ -128,7 +152,7 @@ def offerable_conversations(
     _may_run(person, desk)
     if len(title) > MOST_TITLE or _NOT_STORABLE.search(title):
         raise errors.invalid("title", f"must have at most {MOST_TITLE} characters, none of them NUL")
-    source = replace(desk, agent_id=desk.agent_id if of_agent is None else of_agent)
+    source = replace(desk, agent_id=desk.agent_id if of_agent is None else _agent_key(of_agent))
     scope = (
         "offer",
         key_text(person.pk),
@@ -175,7 +199,15 @@ def preview_conversation(person: Any, desk: Desk, conversation: str) -> Preview:
 
 def _may_run(person: Any, desk: Desk) -> None:
     if not person_holds(platform_authority(), person.pk, RUN_READS, desk.workspace_id, desk.agent_id):
-        raise errors.not_permitted("you lack the permission runs:read for this agent")
+        raise errors.not_permitted(_MAY_NOT_RUN)
+
+
+def _agent_key(agent: Any) -> Any:
+    """Another agent's key; a text that can be none is the key of no agent."""
+    try:
+        return conf.agent_model._meta.pk.to_python(agent)
+    except (ValueError, ValidationError):
+        raise errors.invalid("of_agent", "must be the key of an agent") from None
 
 
 def _own_reach(person: Any, desk: Desk, *, every_account: bool) -> PersonReach:
