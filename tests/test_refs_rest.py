@@ -1,4 +1,4 @@
-"""refs-per-turn, refs-admission, refs-discovery over REST: the answers, and their words, that Python gives."""
+"""refs-per-turn, refs-admission, refs-discovery over REST: the answers, and the words, of Python."""
 
 import json
 from typing import Any
