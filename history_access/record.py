@@ -72,7 +72,7 @@ def recorded(turn: AbstractTurn | Any, how: How, fetch: "Fetch[Result]") -> Resu
         result, given = fetch(reach)
         if given:
             _write(using, reach, how, given)
-        if setting_of(reach.turn).value != reach.setting.value:
+        if not setting_of(reach.turn).unchanged_since(reach.setting):
             raise HistoryUnavailableError("The setting changed during this call; call again.")
     if given:
         _tell(reach.turn, given)
