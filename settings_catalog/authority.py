@@ -36,7 +36,8 @@ def missing_permission(person: Any, place: Place, authority: SettingsAuthority) 
     """
     permission = PLATFORM_PERMISSION if place.level is Level.PLATFORM else WORKSPACE_PERMISSION
     people = get_user_model()._base_manager.using(router.db_for_write(get_user_model()))
-    fresh = people.filter(pk=getattr(person, "pk", None)).first()
+    key: Any = getattr(person, "pk", None)
+    fresh = people.filter(pk=key).first()
     if fresh is None or not fresh.is_active:
         return permission
     if place.level is Level.PLATFORM:
