@@ -19,7 +19,7 @@ from history_access.entries import ALL_ACCOUNTS, HISTORY_ACCESS, SAME_ACCOUNT
 from history_access.models.platform import webhooks
 from settings_catalog.catalog import Lowered, Words
 from settings_catalog.conf import conf as catalog_conf
-from settings_catalog.keys import key_text
+from settings_catalog.keys import is_storable, key_text
 from settings_catalog.models import SettingValue
 from settings_catalog.places import Place
 from settings_catalog.resolver import Resolution, resolve_many
@@ -59,16 +59,19 @@ SHARED_FILES = Danger(
 Dangers = tuple[Danger, ...]
 
 
-def guard(agent_key: str, value: str) -> Lowered | None:
+def guard(values: Mapping[Place, str]) -> dict[Place, Lowered]:
     """Hold `all_accounts` at `same_account` where it is dangerous and the platform refuses that.
 
-    No statement for any other value, or where the platform only warns; otherwise three at most.
+    No statement where nobody has it, or where the platform only warns; otherwise two at most.
     """
-    if value != ALL_ACCOUNTS or conf.danger == WARN:
-        return None
-    place = _place_of(agent_key)
-    found = _risks([place])[place] if place else ()
-    return Lowered(SAME_ACCOUNT, _and(danger.refusal for danger in found)) if found else None
+    open_ones = [place for place, value in values.items() if value == ALL_ACCOUNTS]
+    if not open_ones or conf.danger == WARN:
+        return {}
+    return {
+        place: Lowered(SAME_ACCOUNT, _and(danger.refusal for danger in found))
+        for place, found in _risks(open_ones).items()
+        if found
+    }
 
 
 def dangers_of(resolutions: Mapping[Place, Resolution]) -> dict[Place, Dangers]:
@@ -120,7 +123,7 @@ def _started_by_webhooks(places: list[Place]) -> set[str]:
     hooks = webhooks()
     if hooks is None:
         return set()
-    keys = [place.agent_id for place in places]
+    keys = [key for place in places if (key := _agent_key(place)) is not None]
     return {key_text(key) for key in hooks.filter(agent_id__in=keys).values_list("agent_id", flat=True)}
 
 
@@ -132,13 +135,13 @@ def _writing_shared_files(places: list[Place]) -> set[Place]:
     return {place for place, held in resolve_many(key, places).items() if held.allows(value)}
 
 
-def _place_of(agent_key: str) -> Place | None:
-    """Where an agent's settings stand; None where there is no such agent."""
+def _agent_key(place: Place) -> Any | None:
+    """The key of a place's agent, as its table has it; None for one that is none of this platform's."""
+    key: Any = place.agent_id
     try:
-        row = _rows(catalog_conf.agent_model).filter(pk=agent_key).values_list("workspace_id", "pk").first()
-    except (ValueError, ValidationError):  # a key that is none of this platform's
+        return catalog_conf.agent_model._meta.pk.clean(key, None) if is_storable(key) else None
+    except (ValidationError, ValueError, OverflowError):
         return None
-    return Place.agent(*row) if row else None
 
 
 def _rows(model: type[Model]) -> "QuerySet[Any]":

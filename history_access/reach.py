@@ -192,9 +192,11 @@ class TurnReach:
         return self._turn() & self._reader() & self.person.active()
 
     def still_holds(self) -> bool:
-        """Whether the two settings are what they were when this was made; one statement (`reach-now`)."""
-        now = settings_of(self.turn.place)
-        return [one.value for one in now] == [self.setting.value, self.references_setting.value]
+        """Whether the two settings held all the time since this was made; one statement (`reach-now`)."""
+        setting, references_setting = settings_of(self.turn.place)
+        return setting.unchanged_since(self.setting) and references_setting.unchanged_since(
+            self.references_setting
+        )
 
     def _turn(self) -> Q:
         return Q(Exists(live_turns().filter(pk=self.turn.id)))

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from django.contrib.auth import get_user_model
+from django.contrib.auth import get_backends, get_user_model
 from django.core.exceptions import ValidationError
 from django.db import router
 
@@ -36,14 +36,44 @@ def missing_permission(person: Any, place: Place, authority: SettingsAuthority) 
     """
     permission = PLATFORM_PERMISSION if place.level is Level.PLATFORM else WORKSPACE_PERMISSION
     people = get_user_model()._base_manager.using(router.db_for_write(get_user_model()))
-    fresh = people.filter(pk=person.pk).first()
+    key: Any = getattr(person, "pk", None)
+    fresh = people.filter(pk=key).first()
     if fresh is None or not fresh.is_active:
         return permission
     if place.level is Level.PLATFORM:
-        return None if fresh.has_perm(PLATFORM_PERMISSION) else permission
+        return None if has_django_permission(fresh, PLATFORM_PERMISSION) else permission
     assert place.workspace_id is not None  # noqa: S101
     try:
         may_write = authority.may_write_settings(fresh, place.workspace_id)
     except (ValueError, ValidationError):  # a stored key that is none of this platform's
         may_write = False
     return None if may_write else permission
+
+
+def has_django_permission(person: Any, permission: str) -> bool:
+    """Whether a person, just read from the primary database, holds one of Django's permissions now.
+
+    Every authentication backend is asked, as by `person.has_perm`. Django's own would read where the host's
+    router sends reads, to a replica perhaps, which may not know yet that a right was lost.
+    """
+    if not hasattr(person, "has_perm"):  # a user model without Django's permissions
+        return False
+    _remember_permissions(person)
+    return bool(person.has_perm(permission))
+
+
+def _remember_permissions(person: Any) -> None:
+    """Let Django's backend find on the object what it would ask for, read from the primary database."""
+    from django.contrib.auth.backends import ModelBackend
+    from django.contrib.auth.models import PermissionsMixin
+
+    if not isinstance(person, PermissionsMixin) or person.is_superuser:
+        return
+    backend: Any = next((one for one in get_backends() if isinstance(one, ModelBackend)), None)
+    if backend is None:
+        return
+    using = router.db_for_write(type(person))
+    for kind in ("user", "group"):
+        held = getattr(backend, f"_get_{kind}_permissions")(person).using(using).order_by()
+        names = held.values_list("content_type__app_label", "codename")
+        setattr(person, f"_{kind}_perm_cache", {f"{label}.{name}" for label, name in names})

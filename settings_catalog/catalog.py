@@ -1,11 +1,13 @@
 """The declared settings: each one ordered choice, frozen once the project has started."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from django.apps import apps
 from django.utils.functional import Promise
+
+from settings_catalog.places import Place
 
 Words = str | Promise
 
@@ -25,7 +27,7 @@ class Lowered(NamedTuple):
     why: Words
 
 
-Guard = Callable[[str, str], Lowered | None]
+Guard = Callable[[Mapping[Place, str]], Mapping[Place, Lowered]]
 
 
 class CatalogError(Exception):
@@ -37,7 +39,8 @@ class Entry:
     """One ordered choice, least first (`catalog-ordered`).
 
     `default` is what is asked for where no row asks. `starting_ceiling` is the platform's ceiling until an
-    operator sets one; None holds nothing down. `guard(agent key, value)` may lower a value, never raise it.
+    operator sets one; None holds nothing down. `guard` is given agents, each with the value that would
+    hold, and answers which of them it lowers: in a number of statements that does not grow with them.
     A CatalogError where the values repeat, or where the default or the ceiling is not among them.
     """
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from settings_catalog.authority import missing_permission
 from settings_catalog.catalog import Entry, get
 from settings_catalog.conf import conf
-from settings_catalog.keys import key_text
+from settings_catalog.keys import is_storable, key_text
 from settings_catalog.models import SettingChange, SettingValue
 from settings_catalog.places import Level, Place
 from settings_catalog.resolver import Resolution, resolve_at
@@ -116,13 +116,8 @@ def _check_words(entry: Entry, place: Place, value: Asked, ceiling: Asked, why: 
         raise SettingError("ceiling", "an agent has no ceiling; set one on its workspace or the platform")
     if not why.strip():
         raise SettingError("why", "say why, for those who read the change log later")
-    if len(why) > MAX_WHY or not _storable(why):
+    if len(why) > MAX_WHY or not is_storable(why):
         raise SettingError("why", f"at most {MAX_WHY} characters of plain text")
-
-
-def _storable(text: str) -> bool:
-    """Whether both databases can keep it: no NUL, no lone surrogate."""
-    return not any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text)
 
 
 def _check_place_and_permission(place: Place, by: Any, *, clears: bool) -> None:

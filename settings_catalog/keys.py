@@ -1,8 +1,11 @@
 """Keys as this project stores them: its own sort by time, everybody else's are kept as text."""
 
+import re
 import uuid
 
 from uuid_utils.compat import uuid7 as _uuid7
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def uuid7() -> uuid.UUID:
@@ -13,6 +16,11 @@ def uuid7() -> uuid.UUID:
 def key_text(key: object) -> str:
     """The one text form of a platform's key; an integer 7 is "7", a UUID has its hyphens."""
     return str(key)
+
+
+def is_storable(text: str) -> bool:
+    """Whether both databases can keep a text, and be asked for it: no NUL, no lone surrogate."""
+    return _UNSTORABLE.search(text) is None
 
 
 def optional_key_text(key: object | None) -> str | None:

@@ -1,14 +1,15 @@
 """The one place that combines the levels of a setting and says why a value holds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import router
-from django.db.models import Q
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from settings_catalog.catalog import Choice, Entry, get
-from settings_catalog.models import SettingValue
+from settings_catalog.catalog import Choice, Entry, Lowered, get
+from settings_catalog.keys import is_storable
+from settings_catalog.models import SettingChange, SettingValue
 from settings_catalog.places import Level, Place
 
 
@@ -37,7 +38,8 @@ class Resolution:
     `asked_at` is None where nothing asks and the default counts. `held_by` is None where nothing was held
     down; `limit` is what would hold down anything higher, None where every choice is allowed. `steps` run
     from the nearest place to the platform. `faults` are sentences about stored values that the entry does
-    not know.
+    not know. `changes` is how many changes of these steps were logged; None where no row stands, or where
+    several places were resolved together.
     """
 
     entry: Entry
@@ -49,6 +51,7 @@ class Resolution:
     limit: Hold | None
     steps: tuple[Step, ...]
     faults: tuple[str, ...]
+    changes: int | None = None
 
     @property
     def choice(self) -> Choice:
@@ -58,6 +61,13 @@ class Resolution:
     def allows(self, value: str) -> bool:
         """Whether the effective value is at least `value`."""
         return self.entry.rank(self.value) >= self.entry.rank(value)
+
+    def unchanged_since(self, earlier: "Resolution") -> bool:
+        """Whether the same holds as at an earlier look, and has held all the time in between.
+
+        A change that was taken back again has left its trace in the log (`reach-now`).
+        """
+        return (self.value, self.changes) == (earlier.value, earlier.changes)
 
     def __str__(self) -> str:
         asked = f"Asked for {self.asked} on the {self.asked_at.value}" if self.asked_at else ""
@@ -72,6 +82,9 @@ class Resolution:
 
 
 Row = tuple[str | None, str | None]
+Resolutions = dict[Place, Resolution]
+
+_COLUMNS = ("level", "workspace_id", "agent_id", "value", "ceiling")
 
 
 def resolve(key: str, agent: Any = None, *, workspace: Any = None) -> Resolution:
@@ -85,32 +98,31 @@ def resolve(key: str, agent: Any = None, *, workspace: Any = None) -> Resolution
 
 def resolve_at(key: str, place: Place) -> Resolution:
     """Like `resolve`, for a place given by its keys."""
-    return resolve_many(key, [place])[place]
-
-
-def resolve_many(key: str, places: Iterable[Place]) -> dict[Place, Resolution]:
-    """The value at each of several places, with one query for all of them."""
-    entry, places = get(key), list(places)
-    rows = _stored([key], places)[key]
-    return {place: combine(entry, place, rows) for place in places}
+    return resolve_each([key], place)[0]
 
 
 def resolve_each(keys: Sequence[str], place: Place) -> tuple[Resolution, ...]:
     """The values of several settings at one place, in this order, with one query for all of them."""
-    entries, rows = [get(key) for key in keys], _stored(keys, [place])
-    return tuple(combine(entry, place, rows[entry.key]) for entry in entries)
+    entries = [get(key) for key in keys]
+    stored = list(_stored(keys, [place]).values_list("entry", _logged(place), *_COLUMNS))
+    return tuple(_resolved(entry, place, [row for row in stored if row[0] == entry.key]) for entry in entries)
 
 
-def _stored(keys: Sequence[str], places: Sequence[Place]) -> dict[str, dict[Place, Row]]:
-    using = router.db_for_write(SettingValue)
-    found: dict[str, dict[Place, Row]] = {key: {} for key in keys}
-    for row in SettingValue.objects.using(using).filter(_among(places), entry__in=keys):
-        found[row.entry][row.place] = (row.value, row.ceiling)
-    return found
+def _resolved(entry: Entry, place: Place, stored: Sequence[Any]) -> Resolution:
+    found = combine(entry, place, _rows(row[2:] for row in stored))
+    changes = stored[0][1] if stored else None
+    return _guarded(entry, {place: replace(found, changes=changes)})[place]
+
+
+def resolve_many(key: str, places: Iterable[Place]) -> Resolutions:
+    """The value at each of several places, with one query for all of them, and one question to the guard."""
+    entry, places = get(key), list(places)
+    rows = _rows(_stored([key], places).values_list(*_COLUMNS))
+    return _guarded(entry, {place: combine(entry, place, rows) for place in places})
 
 
 def combine(entry: Entry, place: Place, rows: Mapping[Place, Row]) -> Resolution:
-    """The rule itself (`catalog-resolve`), from the rows of the ladder."""
+    """The rule itself (`catalog-resolve`), from the rows of the ladder; the entry's guard is not asked."""
     steps = tuple(_step(rung, rows.get(rung, (None, None))) for rung in place.ladder)
     asking = next((step for step in steps if step.value is not None), None)
     asked = asking.value if asking and asking.value is not None else entry.default
@@ -118,8 +130,6 @@ def combine(entry: Entry, place: Place, rows: Mapping[Place, Row]) -> Resolution
     value, held_by = entry.choice(asked).value, None
     if limit is not None and entry.rank(limit.value) < entry.rank(value):
         value, held_by = limit.value, limit
-    if entry.guard is not None and place.agent_id is not None:
-        value, held_by = _held_by_guard(entry, place.agent_id, value, held_by)
     return Resolution(
         entry=entry,
         place=place,
@@ -133,15 +143,43 @@ def combine(entry: Entry, place: Place, rows: Mapping[Place, Row]) -> Resolution
     )
 
 
+def _stored(keys: Iterable[str], places: Iterable[Place]) -> "QuerySet[SettingValue]":
+    using = router.db_for_write(SettingValue)
+    return SettingValue.objects.using(using).filter(_among(places), entry__in=list(keys))
+
+
+def _logged(place: Place) -> Subquery:
+    """How many changes of a place and those above it were logged, for the statement that reads their rows."""
+    log = SettingChange.objects.filter(_among([place]), entry=OuterRef("entry")).order_by().values("entry")
+    return Subquery(log.annotate(changes=Count("pk")).values("changes"))
+
+
+def _rows(stored: Iterable[Any]) -> dict[Place, Row]:
+    """What stands where; SQLite keeps bytes in a column of text, and they are no value of any entry."""
+    return {
+        Place(Level(level), workspace, agent): (_text(value), _text(ceiling))
+        for level, workspace, agent, value, ceiling in stored
+    }
+
+
+def _text(stored: object) -> str | None:
+    return stored if stored is None or isinstance(stored, str) else repr(stored)
+
+
 def _among(places: Iterable[Place]) -> Q:
+    """The rows of these places and of those above them; nothing stands under a key that nobody can store."""
     rungs = {rung for place in places for rung in place.ladder}
-    workspaces = sorted(rung.workspace_id or "" for rung in rungs if rung.level is Level.WORKSPACE)
-    agents = sorted(rung.agent_id or "" for rung in rungs if rung.level is Level.AGENT)
+    workspaces = _stored_keys(rung.workspace_id for rung in rungs if rung.level is Level.WORKSPACE)
+    agents = _stored_keys(rung.agent_id for rung in rungs if rung.level is Level.AGENT)
     return (
         Q(level=Level.PLATFORM)
         | Q(level=Level.WORKSPACE, workspace_id__in=workspaces)
         | Q(level=Level.AGENT, workspace_id__in=workspaces, agent_id__in=agents)
     )
+
+
+def _stored_keys(keys: Iterable[str | None]) -> list[str]:
+    return sorted(key for key in keys if key is not None and is_storable(key))
 
 
 def _step(place: Place, row: Row) -> Step:
@@ -173,12 +211,23 @@ def _ceiling_reason(entry: Entry, step: Step, ceiling: str) -> str:
     return f"{step.place.phrase} allows nothing above {ceiling}"
 
 
-def _held_by_guard(entry: Entry, agent_id: str, value: str, held_by: Hold | None) -> tuple[str, Hold | None]:
-    lowered = entry.guard(agent_id, value) if entry.guard else None
-    if lowered is None or entry.rank(lowered.value) >= entry.rank(value):
-        return value, held_by
-    value = entry.choice(lowered.value).value
-    return value, Hold(by=None, value=value, reason=str(lowered.why))
+def _guarded(entry: Entry, found: Resolutions) -> Resolutions:
+    """What the entry's guard leaves of the values of agents: it is asked once for all of them."""
+    agents = {place: held.value for place, held in found.items() if place.level is Level.AGENT}
+    if entry.guard is None or not agents:
+        return found
+    answers = entry.guard(agents)
+    lowered = {place: _lowered(found[place], answers[place]) for place in agents if place in answers}
+    return found | lowered
+
+
+def _lowered(held: Resolution, answer: Lowered) -> Resolution:
+    """What a guard can only lower."""
+    entry = held.entry
+    if entry.rank(answer.value) >= entry.rank(held.value):
+        return held
+    value = entry.choice(answer.value).value
+    return replace(held, value=value, held_by=Hold(by=None, value=value, reason=str(answer.why)))
 
 
 def _faults(entry: Entry, steps: Iterable[Step]) -> Iterable[str]:

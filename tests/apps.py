@@ -1,20 +1,25 @@
+from collections.abc import Mapping
+
 from django.apps import AppConfig
 
 from settings_catalog.catalog import Choice, Entry, Lowered, register
+from settings_catalog.places import Place
 
 WEATHER_CHOICES = tuple(
     Choice(value, value.title(), f"Up to {value}.") for value in ("calm", "breeze", "storm")
 )
 
 
-def _guarded(agent_id: str, value: str) -> Lowered | None:
-    """Holds a "sheltered" agent's value at breeze; to a "wild" one it offers more, which must not count."""
+def _guarded(values: Mapping[Place, str]) -> dict[Place, Lowered]:
+    """Holds "sheltered" agents at breeze; to "wild" ones it offers more, which must not count."""
     from history_access.agent_platform.models import Agent
 
-    name = Agent.objects.get(pk=agent_id).name
-    if name == "sheltered":
-        return Lowered("breeze", "the agent is sheltered")
-    return Lowered("storm", "the agent is wild") if name == "wild" else None
+    answers = {
+        "sheltered": Lowered("breeze", "the agent is sheltered"),
+        "wild": Lowered("storm", "the agent is wild"),
+    }
+    named = Agent.objects.filter(pk__in=[place.agent_id for place in values], name__in=answers)
+    return {Place.of(agent=agent): answers[agent.name] for agent in named}
 
 
 class TestsConfig(AppConfig):

@@ -1,6 +1,7 @@
 """danger-warned: two combinations are dangerous; the platform is warned of them, or refuses them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,9 @@ from django.db.models import Q
 
 from history_access import danger, entries
 from history_access.agent_platform.models import Agent, Trigger
-from settings_catalog.resolver import resolve
+from settings_catalog.models import SettingValue
+from settings_catalog.places import Place
+from settings_catalog.resolver import resolve, resolve_many
 from tests.audits import choose, may_write_files, statements, webhook
 from tests.worlds import World, error, listed
 
@@ -138,13 +141,13 @@ def test_an_unknown_choice_refuses(world: World, chosen: Any, unknown: Any) -> N
         ("warn", "all_accounts", 1),
         ("refuse", "same_account", 1),
         ("refuse", "none", 1),
-        ("refuse", "all_accounts", 4),
+        ("refuse", "all_accounts", 3),
     ],
 )
 def test_catalog_resolve_takes_more_than_one_statement_only_where_it_might_refuse(
     world: World, chosen: Any, choice: str, value: str, number: int
 ) -> None:
-    """Three more at most: the agent, its webhooks, and its right to write shared files."""
+    """Two more at most: its webhooks, and its right to write shared files."""
     chosen(DANGER=choice)
     world.allow(value)
     webhook(world)
@@ -152,12 +155,52 @@ def test_catalog_resolve_takes_more_than_one_statement_only_where_it_might_refus
     assert statements(lambda: resolve(HISTORY, workspace=world.hollowbrook)) == 1
 
 
+@pytest.mark.parametrize("number", [3, 60])
+def test_a_refusal_for_many_agents_takes_the_statements_that_it_takes_for_one(
+    world: World, chosen: Any, number: int
+) -> None:
+    """catalog-explains: the ladder, the webhooks and the shared files, for however many agents."""
+    chosen(DANGER="refuse")
+    world.allow("all_accounts")
+    world.set(platform=True, value="all_accounts")
+    agents = [world.agent, *_agents(world, number - 1)]
+    for agent in agents[::3]:
+        webhook(world, agent)
+    may_write_files(world, agents[1])
+    places = [Place.of(agent=agent) for agent in agents]
+    assert statements(lambda: resolve_many(HISTORY, places)) == 3
+    found = resolve_many(HISTORY, places)
+    assert [found[place] for place in places] == [
+        replace(resolve(HISTORY, agent), changes=None) for agent in agents
+    ]
+    lowered = [index for index, place in enumerate(places) if found[place].value == "same_account"]
+    assert lowered == sorted({1, *range(0, number, 3)})
+
+
+def _agents(world: World, number: int) -> list[Agent]:
+    return Agent.objects.bulk_create(
+        Agent(workspace=world.hollowbrook, name=f"Agent {index}") for index in range(number)
+    )
+
+
+@pytest.mark.parametrize("number", [3, 60])
+def test_danger_warned_in_a_list_of_settings_takes_no_statement_for_each_agent(
+    world: World, chosen: Any, client: Any, number: int
+) -> None:
+    chosen(DANGER="refuse")
+    world.set(platform=True, ceiling="all_accounts")
+    for agent in _agents(world, number):
+        SettingValue.objects.create(entry=HISTORY, **Place.of(agent=agent)._asdict(), value="all_accounts")
+    client.force_login(world.operator)
+    assert statements(lambda: client.get("/admin/settings_catalog/settingvalue/")) == 11
+
+
 def test_what_the_platform_does_not_name_is_not_asked_for(world: World, chosen: Any) -> None:
     chosen(DANGER="refuse", TRIGGER_MODEL=None, SHARED_FILES_SETTING=None)
     world.allow("all_accounts")
     webhook(world)
     may_write_files(world)
-    assert statements(lambda: resolve(HISTORY, world.agent)) == 2
+    assert statements(lambda: resolve(HISTORY, world.agent)) == 1
     assert resolve(HISTORY, world.agent).value == "all_accounts"
     assert codes(world.agent) == []
 
@@ -177,7 +220,7 @@ def test_a_trigger_model_may_say_itself_what_its_webhooks_are(
 def test_the_guard_of_an_agent_that_is_not_there_holds_nothing(world: World, chosen: Any, key: str) -> None:
     """Nothing reads as an agent that there is not; the key of one must not break the settings' pages."""
     chosen(DANGER="refuse")
-    assert danger.guard(key, "all_accounts") is None
+    assert danger.guard({Place.agent(world.hollowbrook.pk, key): "all_accounts"}) == {}
 
 
 def test_the_guard_stands_on_the_registered_entry_alone() -> None:

@@ -33,6 +33,7 @@ def test_every_question_is_logged_with_who_what_and_when(world: World, who: str)
         ("reads", workspace),
         ("reads/{id}", workspace | {"read": read}),
         ("turns/{id}/conversations", workspace | {"turn": "t"}),
+        ("turns/{id}/references", workspace | {"turn": "t"}),
         ("conversations/{id}/turns", workspace | {"conversation": "s"}),
         ("refusals", workspace),
         ("agents/{id}/history-access", workspace | {"agent": str(world.agent.pk)}),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
 from history_access import audited
@@ -164,7 +165,7 @@ def test_a_right_that_is_lost_is_lost_at_the_next_request(world: World) -> None:
 
 
 def test_rights_rows_and_names_are_read_on_the_primary_database(world: World, settings: Any) -> None:
-    """reach-now: a replica may not know yet that a right was lost. (has_perm asks the host's router.)"""
+    """reach-now: a replica may not know yet that a right was lost."""
     row, auditor = read_row(world), PEOPLE["workspace_auditor"](world)
     workspace = str(world.hollowbrook.pk)
     settings.DATABASE_ROUTERS = ["tests.routers.ReplicaForReads"]
@@ -175,6 +176,21 @@ def test_rights_rows_and_names_are_read_on_the_primary_database(world: World, se
         assert len(scope.of(rows)) == 1
     assert audited.shown_reads(scope.of(audited.reads()))[0]["id"] == str(row.pk)
     log_query(auditor.pk, "reads", {})
+
+
+@pytest.mark.parametrize("way", ["user", "group", "superuser", "neither"])
+def test_a_platform_right_is_looked_up_on_the_primary_database(world: World, settings: Any, way: str) -> None:
+    """reach-now: whichever way the person came to hold it; has_perm alone would ask the replica."""
+    person = world.person("auditor", is_superuser=way == "superuser")
+    right = Permission.objects.get(codename="audit_reads")
+    if way == "user":
+        person.user_permissions.add(right)
+    if way == "group":
+        group = Group.objects.create(name="auditors")
+        group.permissions.add(right)
+        person.groups.add(group)
+    settings.DATABASE_ROUTERS = ["tests.routers.ReplicaForReads"]
+    assert permissions.audits_everywhere(person.pk) is (way != "neither")
 
 
 def test_a_platform_right_that_is_lost_is_lost_at_the_next_request(world: World) -> None:

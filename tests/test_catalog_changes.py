@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.db import IntegrityError, connection, transaction
 
 from settings_catalog.catalog import CatalogError
@@ -176,6 +176,24 @@ def test_catalog_who_reads_the_right_afresh(world):
     assert by.has_perm(PLATFORM_RIGHT), "the object still remembers it"
     with pytest.raises(SettingForbiddenError):
         set_value("weather", platform=True, value="storm", by=by, why="w")
+
+
+@pytest.mark.parametrize("way", ["user", "group", "neither"])
+def test_catalog_who_is_looked_up_on_the_primary_database(world, settings, way):
+    """A replica may not know yet that the right was lost; reads of rights never go to one."""
+    by, right = world.person("operations"), Permission.objects.get(codename="change_platform_settings")
+    if way == "user":
+        by.user_permissions.add(right)
+    if way == "group":
+        group = Group.objects.create(name="operators")
+        group.permissions.add(right)
+        by.groups.add(group)
+    settings.DATABASE_ROUTERS = ["tests.routers.ReplicaForReads"]
+    if way == "neither":
+        with pytest.raises(SettingForbiddenError):
+            set_value("weather", platform=True, value="storm", by=by, why="w")
+    else:
+        assert set_value("weather", platform=True, value="storm", by=by, why="w").value == "storm"
 
 
 def test_catalog_fresh_a_change_holds_for_the_next_call_of_every_connection(open_world):

@@ -5,7 +5,7 @@ starts after a revocation has committed returns text. On SQLite the loss waits u
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ from tests.worlds import World
 
 
 class Call:
-    """One call of a tool by a scheduled turn, with something done before its statement number `at`."""
+    """One call of a tool by a scheduled turn, with something done before some of its statements."""
 
     def __init__(self, world: World, tool: str, number: int) -> None:
         self.world = world
@@ -36,16 +36,14 @@ class Call:
         self.tool = tool
         self.arguments = {} if tool == "list_conversations" else {"conversation_id": str(self.session.pk)}
 
-    def run(
-        self, at: int | None = None, loss: Callable[["Call"], Any] | None = None
-    ) -> tuple[bool, list[str]]:
-        """Whether any text came back, and the statements that ran."""
+    def run(self, doing: "Mapping[int, Job] | None" = None) -> tuple[bool, list[str]]:
+        """Whether any text came back, and the statements that ran; `doing` is by their number, from 0."""
         ran: list[str] = []
         waiting: list[threading.Thread] = []
 
         def note(execute: Any, sql: str, *rest: Any) -> Any:
-            if len(ran) == at and loss is not None:
-                waiting.append(self._lose(loss))
+            if doing and len(ran) in doing:
+                waiting.append(self._do(doing[len(ran)]))
             ran.append(sql)
             return execute(sql, *rest)
 
@@ -55,20 +53,23 @@ class Call:
             thread.join()
         return self.mark in str(result), ran
 
-    def _lose(self, loss: Callable[["Call"], Any]) -> threading.Thread:
-        """Lose the right on another connection; where the database lets it, wait until that is committed."""
+    def _do(self, job: "Job") -> threading.Thread:
+        """Do it on another connection; where the database lets it, wait until that is committed."""
 
-        def job() -> None:
+        def work() -> None:
             try:
-                loss(self)
+                job(self)
             finally:
                 connection.close()
 
-        thread = threading.Thread(target=job)
+        thread = threading.Thread(target=work)
         thread.start()
         if connection.vendor != "sqlite":
             thread.join()
         return thread
+
+
+Job = Callable[[Call], Any]
 
 
 def revoke(call: Call) -> None:
@@ -115,13 +116,13 @@ def last_fetch(statements: list[str]) -> int:
     return max(index for index, sql in enumerate(statements) if "SUBSTR" in sql)
 
 
-def stale(call_for: Callable[[], Call], loss: Callable[[Call], Any]) -> list[int]:
+def stale(call_for: Callable[[], Call], loss: Job) -> list[int]:
     """The statements before which the right was lost, and text came back all the same."""
     text, statements = call_for().run()
     assert text, "without a loss the call returns text"
     found = []
     for at in range(last_fetch(statements) + 1):
-        text, _ = call_for().run(at, loss)
+        text, _ = call_for().run({at: loss})
         if text and connection.vendor != "sqlite":
             found.append(at)
     return found
@@ -145,9 +146,34 @@ def test_reach_now_after_a_loss_no_call_returns_text(call_for: Any, loss: Any) -
     """Whenever within a call the right was lost: the next call sees it, on both databases."""
     for at in range(len(call_for("read_conversation").run()[1])):
         call = call_for("read_conversation")
-        call.run(at, loss)
+        call.run({at: loss})
         text, _ = call.run()
         assert not text, f"lost before statement {at}"
+
+
+SWITCHES: dict[str, tuple[Job, Job]] = {
+    "the agent's value": (lower, lambda call: call.world.set(agent=call.world.agent, value="all_accounts")),
+    "the platform's ceiling": (hold, lambda call: call.world.set(platform=True, ceiling="all_accounts")),
+    "a ceiling where no row stood": (
+        lambda call: call.world.set(workspace=call.world.hollowbrook, ceiling="none"),
+        lambda call: call.world.set(workspace=call.world.hollowbrook, ceiling=None),
+    ),
+}
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+@pytest.mark.parametrize("tool", ["list_conversations", "read_conversation"])
+def test_reach_now_sees_a_setting_that_was_off_for_a_moment(call_for: Any, tool: str, switch: str) -> None:
+    """Switched off and on again between the first look at it and the last: the value alone looks the same."""
+    if connection.vendor == "sqlite":
+        pytest.skip("there both wait until the call is done")
+    off, on = SWITCHES[switch]
+    text, statements = call_for(tool).run()
+    looks = [at for at, sql in enumerate(statements) if "settings_catalog_settingvalue" in sql]
+    assert text and len(looks) == 2
+    assert looks[0] < last_fetch(statements) < looks[1]
+    text, _ = call_for(tool).run({last_fetch(statements): off, looks[1]: on})
+    assert not text
 
 
 def test_reach_now_the_harness_finds_a_right_that_is_only_checked_before(

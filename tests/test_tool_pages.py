@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from history_access import door
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Agent, Session
 from history_access.paging import CursorError, read_cursor, write_cursor
-from history_access.tools import Toolset
+from history_access.tools import Toolset, listing
+from history_access.tools.arguments import ListConversationsArguments, validated
 from tests.worlds import NOON, World, error, listed, read
 
 MINUTE = timedelta(minutes=1)
@@ -320,6 +322,28 @@ def test_whichever_character_of_a_cursor_is_changed(place: list[int | str]):
     for one in changed(cursor):
         with pytest.raises(CursorError):
             read_cursor(one, scope, kinds)
+
+
+LONGEST = {
+    "ascii": "k" * 255,
+    "other scripts": "鍵" * 255,
+    "four bytes a character": "\U0001f511" * 255,
+    "quotes": '"' * 255,
+    "control characters": "\x01" * 255,
+}
+
+
+@pytest.mark.parametrize("key", LONGEST.values(), ids=LONGEST)
+def test_a_cursor_of_the_longest_keys_is_taken(key: str):
+    """tool-pages: a platform whose keys are text of 255 characters can page to the end."""
+    moved = door.Position(moved=datetime(9999, 12, 31, 23, 59, tzinfo=UTC), key=key)
+    paging = listing._Paging(last=moved, top=moved, since=moved.moved, recent=2**31)
+    scope = ("list", key, key, None, None)
+    cursor = write_cursor(paging.place, scope)
+    assert validated(ListConversationsArguments, {"cursor": cursor}).cursor == cursor
+    assert read_cursor(cursor, scope, (int, str, int, str, int, int)) == paging.place
+    cursor = write_cursor([2**31, 10**9], ("read", key, key, key, "messages"))
+    assert len(cursor) < 100
 
 
 def test_a_cursor_of_another_tool_or_view_is_refused(tools: Toolset, cursors: Any):

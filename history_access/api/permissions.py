@@ -20,6 +20,7 @@ from rest_framework.views import APIView
 from history_access.api.filters import ParameterError
 from history_access.api.problems import nothing_here
 from history_access.authority import AUDIT_READS, condition, person_holds, platform_authority
+from settings_catalog.authority import has_django_permission
 from settings_catalog.conf import conf as catalog_conf
 from settings_catalog.keys import key_text
 
@@ -99,7 +100,7 @@ def scope_of(person_id: Any, workspace: str | None) -> Scope:
 def audits_everywhere(person_id: Any) -> bool:
     """Whether the person holds the platform-wide permission now."""
     person = fresh_person(person_id)
-    return person is not None and person.has_perm(PLATFORM_PERMISSION)
+    return person is not None and has_django_permission(person, PLATFORM_PERMISSION)
 
 
 def audits_workspace(person_id: Any, workspace: str) -> bool:

@@ -11,15 +11,30 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Length, Substr
 
 REPLACEMENT = "\ufffd"
-_SQLITE_FUNCTION = "history_access_without_nul"
-_SQLITE_FOLD = "history_access_folded"
 _COMBINING = "\u0300-\u036f"
 _FOLDED_LETTERS = {"ß": "ss", "ς": "σ"}
+_WITHOUT_NUL = "history_access_without_nul"
+_STORABLE_JSON = "history_access_storable_json"
+_FOLDED = "history_access_folded"
+
+_ESCAPES = re.compile(
+    r"(?<!\\)(?P<before>(?:\\\\)*)"  # an even number of backslashes escape each other
+    r"(?:(?P<pair>\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u(?:0000|[dD][89a-fA-F]..))"
+)
 
 
 def without_nul(text: str | None) -> str | None:
     """The text with each NUL replaced: SQLite's LENGTH and SUBSTR stop at one."""
     return None if text is None else text.replace("\0", REPLACEMENT)
+
+
+def storable_json(text: str | None) -> str | None:
+    """JSON with each escaped NUL and each half of a surrogate pair replaced: they are in no text."""
+    return None if text is None else _ESCAPES.sub(_storable_escape, text)
+
+
+def _storable_escape(found: "re.Match[str]") -> str:
+    return found[0] if found["pair"] else f"{found['before']}\\ufffd"
 
 
 class Text(Func):
@@ -40,7 +55,7 @@ class Text(Func):
         column, parameters = compiler.compile(self.source_expressions[0])
         sql = (
             f"CASE WHEN INSTR(CAST({column} AS BLOB), X'00') > 0 "
-            f"THEN {_SQLITE_FUNCTION}({column}) ELSE {column} END"
+            f"THEN {_WITHOUT_NUL}({column}) ELSE {column} END"
         )
         return sql, (*parameters, *parameters, *parameters)
 
@@ -83,17 +98,21 @@ class ToolNames(Func):
         return sql, (*parameters, *parameters)
 
     def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
-        """The same; a NUL, at which JSON_EXTRACT would stop, is replaced first."""
+        """The same; what JSON can write and no text can hold is replaced first, and what is no JSON is empty.
+
+        JSON_EXTRACT would stop at a NUL, and make half a surrogate pair into text that nobody can read.
+        """
         column, parameters = compiler.compile(self.source_expressions[0])
-        clean = f"REPLACE({column}, '\\u0000', '\\ufffd')"
+        odd = f"INSTR({column}, '\\u0000') OR {column} GLOB '*\\u[dD]*'"
+        clean = f"CASE WHEN {odd} THEN {_STORABLE_JSON}({column}) ELSE {column} END"
         sql = (
             "(SELECT JSON_GROUP_ARRAY(named.name) FROM ("
             f"SELECT SUBSTR(JSON_EXTRACT(call.value, '$.name'), 1, {self.length}) AS name FROM JSON_EACH("
-            f"CASE JSON_TYPE({clean}) WHEN 'array' THEN {clean} ELSE '[]' END"
+            f"CASE WHEN JSON_VALID({column}) AND JSON_TYPE({column}) = 'array' THEN {clean} ELSE '[]' END"
             ") AS call WHERE call.type = 'object' AND JSON_TYPE(call.value, '$.name') = 'text' "
             f"ORDER BY call.key LIMIT {self.most}) AS named)"
         )
-        return sql, (*parameters, *parameters)
+        return sql, parameters * 6
 
 
 def folded(text: str | None) -> str | None:
@@ -125,16 +144,17 @@ class Folded(Func):
     def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
         """The function itself."""
         text, parameters = compiler.compile(self.source_expressions[0])
-        return f"{_SQLITE_FOLD}({text})", parameters
+        return f"{_FOLDED}({text})", parameters
 
 
 def prepare_connection(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    """Teach a new SQLite connection the functions that `Text` and `Folded` call."""
+    """Teach a new SQLite connection the functions that are called above."""
     if connection.vendor == "sqlite":
-        connection.connection.create_function(_SQLITE_FUNCTION, 1, without_nul, deterministic=True)
-        connection.connection.create_function(_SQLITE_FOLD, 1, folded, deterministic=True)
+        functions = {_WITHOUT_NUL: without_nul, _STORABLE_JSON: storable_json, _FOLDED: folded}
+        for name, function in functions.items():
+            connection.connection.create_function(name, 1, function, deterministic=True)
 
 
 def connect() -> None:
     """Prepare every connection that is opened from now on."""
-    connection_created.connect(prepare_connection, dispatch_uid=_SQLITE_FUNCTION)
+    connection_created.connect(prepare_connection, dispatch_uid=_WITHOUT_NUL)
