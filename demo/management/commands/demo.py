@@ -28,6 +28,9 @@ class Command(BaseCommand):
         "own file (the inn's days are then UTC), and DEMO_MODEL=provider:model takes a real model."
     )
 
+    requires_system_checks = ()
+    """They may open the database of the settings, which is left alone; they run on the demo's own."""
+
     def add_arguments(self, parser: CommandParser) -> None:
         """Which database."""
         parser.add_argument(
@@ -48,6 +51,7 @@ class Command(BaseCommand):
         model, given = chosen_model(), _given_file()
         try:
             with made_anew():
+                self.check(databases=["default"])
                 self._tell(told(model, given))
         except DatabaseError as error:
             raise CommandError(f"The demo could not use its database: {_on_one_line(error)}") from None
