@@ -82,11 +82,11 @@ def switched_off(world: World, now: datetime, model: Model | str) -> Iterator[st
 def running(agent: Agent, now: datetime, *, account: Account | None = None, **reader: Any) -> Iterator[Turn]:
     """A turn in a new conversation, with a `sender` or a `trigger`; it ends with the block."""
     session = services.open_session(agent, account=account, person=reader.get("sender"), started_at=now)
-    turn = services.start_turn(session, **reader)
+    turn = services.start_turn(session, at=now, **reader)
     try:
         yield turn
     finally:
-        services.end_turn(turn)
+        services.end_turn(turn, at=now)
 
 
 def _busiest_account(agent: Agent) -> Account | None:
