@@ -9,7 +9,7 @@ RUN := $(VENV)/bin/python -W error
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
-	@echo "make golden  write the JSON Schemas of the tools anew"
+	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
 	@echo "make clean   remove the environment and what it made"
 
@@ -31,6 +31,7 @@ bench-audit: $(VENV)/.ready
 golden: $(VENV)/.ready
 	@$(RUN) -m tests.golden
 	@$(RUN) -m docs.make_reference
+	@$(RUN) -m docs.make_rules
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'

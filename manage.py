@@ -6,6 +6,11 @@ import sys
 
 from django.core.management import execute_from_command_line
 
+from demo.databases import DatabaseURLError
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "demo.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except DatabaseURLError as error:
+        sys.exit(str(error))

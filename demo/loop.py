@@ -23,12 +23,12 @@ def run_schedule(trigger: Trigger, *, model: Model | str, now: datetime) -> tupl
     session = services.open_session(trigger.agent, title=trigger.name, started_at=now)
     asked = f"It is {now:%H:%M} on {now:%A}, {now:%Y-%m-%d}. {trigger.instructions}"
     services.add_message(session, Role.SYSTEM, asked, at=now)
-    turn = services.start_turn(session, trigger=trigger)
+    turn = services.start_turn(session, trigger=trigger, at=now)
     try:
         reply = answer(turn, asked, model)
         services.add_message(session, Role.AGENT, reply, at=now)
     finally:
-        services.end_turn(turn)
+        services.end_turn(turn, at=now)
     return turn, reply
 
 

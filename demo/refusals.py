@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Count
 from pydantic_ai.models import Model
 
+from demo.claims import expect, expect_nothing_read
 from demo.digest import account_label, counted
 from demo.loop import run_schedule
 from demo.report import heading, totals
@@ -38,7 +39,7 @@ def one_customer_only(world: World, now: datetime) -> Iterator[str]:
     for reader, what in ((world.innkeeper, "all of them"), (guest, "their own")):
         if reader is not None:
             with running(world.front_desk, now, account=customer, sender=reader) as turn:
-                yield f"  {_listing(toolset_for(turn))}, for {reader}, who may open {what}"
+                yield f"  {_listing(toolset_for(turn), name)}, for {reader}, who may open {what}"
     with running(world.front_desk, now, account=customer, sender=world.innkeeper) as turn:
         yield from _by_id(toolset_for(turn), foreign)
 
@@ -53,6 +54,7 @@ def without_the_right(world: World, now: datetime, model: Model | str) -> Iterat
     turn, reply = run_schedule(world.schedule, model=model, now=now)
     grant(world, world.innkeeper, Permission.READ_SESSIONS)
     yield from (f"  {line}" for line in reply.splitlines())
+    expect_nothing_read(turn)
     yield totals(turn)
 
 
@@ -68,7 +70,8 @@ def switched_off(world: World, now: datetime, model: Model | str) -> Iterator[st
         hold_at(world, "none", why="Switched off while an incident is looked into.")
         yield f"  {resolve('history_access', world.digest)}"
         yield "The turn calls list_conversations anyway:"
-        yield f"  {_outcome(toolset.call('list_conversations', {}))}"
+        yield f"  {_refused(toolset.call('list_conversations', {}))}"
+        expect_nothing_read(turn)
         yield totals(turn)
     _, reply = run_schedule(world.schedule, model=model, now=now)
     yield "The next run is offered no tool, and replies:"
@@ -79,11 +82,11 @@ def switched_off(world: World, now: datetime, model: Model | str) -> Iterator[st
 def running(agent: Agent, now: datetime, *, account: Account | None = None, **reader: Any) -> Iterator[Turn]:
     """A turn in a new conversation, with a `sender` or a `trigger`; it ends with the block."""
     session = services.open_session(agent, account=account, person=reader.get("sender"), started_at=now)
-    turn = services.start_turn(session, **reader)
+    turn = services.start_turn(session, at=now, **reader)
     try:
         yield turn
     finally:
-        services.end_turn(turn)
+        services.end_turn(turn, at=now)
 
 
 def _busiest_account(agent: Agent) -> Account | None:
@@ -98,14 +101,17 @@ def _busiest_guest(agent: Agent, account: Account | None) -> Any:
     return people.annotate(count=Count("session")).order_by("-count", "username").first()
 
 
-def _listing(toolset: Toolset) -> str:
-    """How many conversations the tools list, over all pages, and of which accounts."""
+def _listing(toolset: Toolset, account: str) -> str:
+    """How many conversations the tools list, over all pages; a NotShownError where one is not `account`'s."""
     names, arguments = [], {"limit": 50}
     while arguments:
         page = toolset.call("list_conversations", arguments)
+        expect(page["kind"] == "conversation_list", f"a list was refused with {page.get('error')}")
         names += [account_label(one["quoted"]["account"]) for one in page["conversations"]]
         arguments = {**arguments, "cursor": page["next_cursor"]} if page["next_cursor"] else {}
-    return f"{len(names):3,} of {' and '.join(sorted(set(names))) or 'nobody'}"
+    foreign = sorted(set(names) - {account})
+    expect(not foreign, f"a turn of {account} was shown conversations of {' and '.join(foreign)}")
+    return f"{len(names):3,} of {account if names else 'nobody'}"
 
 
 def _by_id(toolset: Toolset, foreign: Session | None) -> Iterator[str]:
@@ -113,14 +119,14 @@ def _by_id(toolset: Toolset, foreign: Session | None) -> Iterator[str]:
     if foreign is None:
         return
     answer = toolset.call("read_conversation", {"conversation_id": str(foreign.pk)})
-    same = answer == toolset.call("read_conversation", {"conversation_id": _NOBODYS})
     yield "The id of one with another customer:"
-    yield f"  {_outcome(answer)}"
-    yield f"An id that nobody has: {'the same answer, to the letter' if same else 'another answer'}."
+    yield f"  {_refused(answer)}"
+    same = answer == toolset.call("read_conversation", {"conversation_id": _NOBODYS})
+    expect(same, "an id that nobody has got another answer than one with another customer")
+    yield "An id that nobody has: the same answer, to the letter."
 
 
-def _outcome(result: dict[str, Any]) -> str:
-    """An error as its code and sentence."""
-    if result["kind"] != "error":
-        return f"{result['kind']}, which should have been refused"
+def _refused(result: dict[str, Any]) -> str:
+    """An error as its code and sentence; a NotShownError for anything else."""
+    expect(result["kind"] == "error", f"a call that is refused returned a {result['kind']}")
     return f"{result['error']['code']}: {result['error']['message']}"

@@ -1,19 +1,19 @@
 """What the demo prints: plain lines, the same in every run."""
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from django.db import connection
 from django.db.models import Count
 
 from demo import files
-from demo.databases import FLEETING, OWN_FILE
+from demo.databases import FLEETING, own_url
 from demo.digest import account_label, counted, long_date, quoted
-from demo.world import PASSWORD, World
+from demo.world import LOGINS, PASSWORD, World
 from history_access.agent_platform.models import Message, Session, Turn
 from history_access.record import conversations_drawn_on
 from settings_catalog import catalog
@@ -133,14 +133,27 @@ def next_steps() -> Iterator[str]:
     """Where to look further."""
     yield from heading("Next")
     if os.environ.get(FLEETING):
-        yield "Look around         run the demo without --postgres: it leaves a database to look around in"
+        looking = ["run the demo without --postgres: it leaves a database to look around in"]
     else:
-        name = Path(connection.settings_dict["NAME"]).name
-        url = "" if name == OWN_FILE else f"DATABASE_URL=.../{name} "
-        yield f"Look around         {url}{_python()} manage.py runserver"
-        yield f"                    http://localhost:8000/admin/ as operator, password {PASSWORD}"
+        looking = list(_looking_around(own_url()))
+    for index, line in enumerate(looking):
+        yield f"{'' if index else 'Look around':<20}{line}"
     yield "Your conversations  CONVERSATIONS=FILE make demo"
     yield "A real model        DEMO_MODEL=PROVIDER:MODEL make demo"
+
+
+def _looking_around(url: str | None) -> Iterator[str]:
+    """How to serve the database that is left, and as whom to log in."""
+    if url is not None:
+        yield f"export DATABASE_URL={shlex.quote(url)}"
+    yield f"{_python()} manage.py runserver"
+    yield f"http://localhost:8000/ with the password {PASSWORD}, as one of"
+    yield _logins()
+
+
+def _logins() -> str:
+    *most, last = (f"{name} ({holds})" for name, (holds, _) in LOGINS.items())
+    return f"{', '.join(most)} or {last}"
 
 
 def _python() -> str:

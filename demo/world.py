@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission as AdminPermission
 from django.core.management import CommandError, call_command
 from django.db.models import Max
 
@@ -17,8 +18,22 @@ from history_access.agent_platform.models import Agent, Authority, Permission, S
 from settings_catalog import changes
 from settings_catalog.resolver import Resolution, resolve
 
+
+def _key(name: str) -> uuid.UUID:
+    """The same key in every run, and so the same keys for the conversations."""
+    return uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.hollowbrook.example")
+
+
+WORKSPACE_KEY, DIGEST_KEY = _key("workspace"), _key("digest")
 OWN_CONVERSATIONS = Path(__file__).parent / "conversations"
 PASSWORD = "hollowbrook"  # noqa: S105
+LOGINS = {
+    "operator": ("the platform", "says how far any agent may read"),
+    "tove": ("settings:write", "the inn's manager, says what the inn's agents may read"),
+    "auditor": ("reads:audit", "sees which reply drew on which conversation"),
+}
+"""Who can log in, all with `PASSWORD`: what they hold, and what they do."""
+
 MORNING = time(7)
 """When the schedule runs."""
 
@@ -46,9 +61,11 @@ class World:
 def build(time_zone: str) -> World:
     """The inn, before anybody has said a word or allowed anything."""
     people = get_user_model().objects
-    workspace = Workspace.objects.create(pk=_key("workspace"), name="Hollowbrook", time_zone=time_zone)
-    digest = Agent.objects.create(pk=_key("digest"), workspace=workspace, name="Digest")
-    innkeeper, manager = people.create_user("ines"), people.create_user("tove")
+    workspace = Workspace.objects.create(pk=WORKSPACE_KEY, name="Hollowbrook", time_zone=time_zone)
+    digest = Agent.objects.create(pk=DIGEST_KEY, workspace=workspace, name="Digest")
+    innkeeper = people.create_user("ines")
+    manager = _staff("tove", "settingvalue", "settingchange", "workspace", "agent")
+    auditor = _staff("auditor", "turnconversationread")
     world = World(
         workspace=workspace,
         digest=digest,
@@ -62,12 +79,16 @@ def build(time_zone: str) -> World:
     )
     grant(world, innkeeper, Permission.READ_SESSIONS)
     grant(world, manager, Permission.WRITE_SETTINGS)
+    grant(world, auditor, Permission.AUDIT_READS)
     return world
 
 
-def _key(name: str) -> uuid.UUID:
-    """The same key in every run, and so the same keys for the conversations."""
-    return uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.hollowbrook.example")
+def _staff(name: str, *may_look_at: str) -> Any:
+    """Somebody who can log in to the admin, and look at the pages of these models."""
+    person = get_user_model().objects.create_user(name, password=PASSWORD, is_staff=True)
+    views = [f"view_{model}" for model in may_look_at]
+    person.user_permissions.set(AdminPermission.objects.filter(codename__in=views))
+    return person
 
 
 def load(agent: Agent, file: Path) -> None:

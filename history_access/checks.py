@@ -17,6 +17,7 @@ from history_access.danger_checks import check_danger, check_danger_settings  # 
 from history_access.models import AbstractMessage, AbstractSession, AbstractTurn, TurnConversationRead
 from history_access.models.platform import message_model, primary, session_model, turn_model
 from settings_catalog import guards
+from settings_catalog.checks import known_names
 
 _MODELS: dict[str, tuple[Callable[[], type[Model]], type[Model]]] = {
     "SESSION_MODEL": (session_model, AbstractSession),
@@ -34,30 +35,45 @@ _COLUMNS = {
 def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """What the project says in its settings.
 
-    E001: an unknown key in HISTORY_ACCESS. E002: a link without {id}. E013: times without time zones. E014:
-    NAMING_KEYS names no kind of key.
+    E001: HISTORY_ACCESS is no dictionary, or has an unknown key. E002: CONVERSATION_URL is no address with
+    {id}. E013: times without time zones. E014: NAMING_KEYS names no kind of key.
     """
-    errors: list[CheckMessage] = [
-        Error(
-            f"HISTORY_ACCESS has the unknown key {key!r}.",
-            hint=f"Known keys are {', '.join(sorted(KNOWN))}.",
-            id="history_access.E001",
-        )
-        for key in sorted(conf.given.keys() - KNOWN)
-    ]
-    if conf.conversation_url is not None and "{id}" not in str(conf.conversation_url):
-        hint = 'Write it like "https://chat.example/conversations/{id}", or leave it out.'
-        errors.append(Error("CONVERSATION_URL does not contain {id}.", hint=hint, id="history_access.E002"))
+    return [*_check_keys(), *_check_conversation_url(), *_check_time_zones(), *_check_naming_keys()]
+
+
+def _check_keys() -> Iterable[CheckMessage]:
+    whole = getattr(settings, "HISTORY_ACCESS", {})
+    if not isinstance(whole, dict):
+        hint = f"Write a dictionary with the keys {', '.join(sorted(KNOWN))}."
+        message = f"HISTORY_ACCESS is {whole!r}, which is no dictionary."
+        yield Error(message, hint=hint, id="history_access.E001")
+    for key in conf.given:
+        if key not in KNOWN:
+            message = f"HISTORY_ACCESS has the unknown key {key!r}."
+            yield Error(message, hint=known_names(key, KNOWN), id="history_access.E001")
+
+
+def _check_conversation_url() -> Iterable[CheckMessage]:
+    url: object = conf.conversation_url
+    if url is None or (isinstance(url, str) and "{id}" in url):
+        return
+    hint = 'Write it like "https://chat.example/conversations/{id}", or leave it out.'
+    message = f"HISTORY_ACCESS['CONVERSATION_URL'] is {url!r}, which is no address with {{id}} in it."
+    yield Error(message, hint=hint, id="history_access.E002")
+
+
+def _check_time_zones() -> Iterable[CheckMessage]:
     if not settings.USE_TZ:
         message = "USE_TZ is off: times of the record and of conversations would not be moments."
-        errors.append(Error(message, hint="Set USE_TZ = True.", id="history_access.E013"))
+        yield Error(message, hint="Set USE_TZ = True.", id="history_access.E013")
+
+
+def _check_naming_keys() -> Iterable[CheckMessage]:
     if unknown_naming_keys():
-        message = (
-            f"HISTORY_ACCESS['NAMING_KEYS'] has {unknown_naming_keys()}, which an erasure would pass over."
-        )
+        unknown = unknown_naming_keys()
+        message = f"HISTORY_ACCESS['NAMING_KEYS'] has {unknown}, which an erasure would pass over."
         hint = f"Write a tuple of {' and '.join(map(repr, NAMING))}."
-        errors.append(Error(message, hint=hint, id="history_access.E014"))
-    return errors
+        yield Error(message, hint=hint, id="history_access.E014")
 
 
 @register(Tags.models)
@@ -82,13 +98,13 @@ def _check_kind(name: str) -> Iterable[CheckMessage]:
     load, abstract = _MODELS[name]
     try:
         model = load()
-    except (KeyError, LookupError, ValueError):
+    except LookupError as error:
         hint = f'Set HISTORY_ACCESS["{name}"] = "app_label.Model" to a model of an installed app.'
-        yield Error(f"HISTORY_ACCESS[{name!r}] names no model.", hint=hint, id="history_access.E003")
+        yield Error(f"{error}.", hint=hint, id="history_access.E003")
         return
     if not issubclass(model, abstract):
         hint = f"Subclass history_access.models.{abstract.__name__} over your table or view."
-        message = f"{model._meta.label} is no {abstract.__name__}."
+        message = f"HISTORY_ACCESS[{name!r}] is {model._meta.label!r}, which is no {abstract.__name__}."
         yield Error(message, obj=model, hint=hint, id="history_access.E003")
 
 
@@ -150,18 +166,19 @@ def _example(name: str) -> str:
 @register(Tags.security)
 def check_authority(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """E007: the authority is not named, cannot be loaded, or does not answer the port."""
+    path = conf.given.get("AUTHORITY")
+    if path is None:
+        return [_authority_error("is not set")]
     try:
-        found = import_string(conf.given["AUTHORITY"])()
-    except KeyError:
-        return [_authority_error('HISTORY_ACCESS["AUTHORITY"] is not set.')]
+        found = import_string(path)()
     except Exception as error:  # whatever the platform's own module raises is the finding
-        return [_authority_error(f"{conf.given['AUTHORITY']!r} cannot be loaded: {error}")]
-    return [] if isinstance(found, Authority) else [_authority_error(f"{found!r} is no Authority.")]
+        return [_authority_error(f"is {path!r}, which cannot be loaded: {error}")]
+    return [] if isinstance(found, Authority) else [_authority_error(f"is {path!r}, which is no Authority")]
 
 
-def _authority_error(message: str) -> CheckMessage:
+def _authority_error(fault: str) -> CheckMessage:
     hint = "Name a subclass of history_access.authority.Authority that takes no arguments."
-    return Error(message, hint=hint, id="history_access.E007")
+    return Error(f"HISTORY_ACCESS['AUTHORITY'] {fault}.", hint=hint, id="history_access.E007")
 
 
 @register(Tags.database)
@@ -182,8 +199,8 @@ def check_one_database(
     """E009: sessions and the record live in two databases, so that no transaction covers both."""
     try:
         sessions, record = primary(), router.db_for_write(TurnConversationRead)
-    except (KeyError, LookupError):
-        return []
+    except LookupError:
+        return []  # no model is named, which another check says
     if sessions == record:
         return []
     hint = "Route both to one database: a read and its record are one transaction."

@@ -1,5 +1,6 @@
 """The project settings that this app reads, as typed lazy properties."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -31,24 +32,24 @@ class Conf:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The whole dictionary, as the project wrote it."""
-        given: dict[str, Any] = getattr(settings, "HISTORY_ACCESS", {})
-        return given
+        """The whole dictionary, as the project wrote it; an empty one where it is none, as a check says."""
+        given = getattr(settings, "HISTORY_ACCESS", None)
+        return given if isinstance(given, dict) else {}
 
     @property
-    def session_model(self) -> str:
+    def session_model(self) -> str | None:
         """`SESSION_MODEL`: the platform's conversations, "app_label.Model"."""
-        return str(self.given["SESSION_MODEL"])
+        return self.given.get("SESSION_MODEL")
 
     @property
-    def message_model(self) -> str:
+    def message_model(self) -> str | None:
         """`MESSAGE_MODEL`: the entries of its conversations, "app_label.Model"."""
-        return str(self.given["MESSAGE_MODEL"])
+        return self.given.get("MESSAGE_MODEL")
 
     @property
-    def turn_model(self) -> str:
+    def turn_model(self) -> str | None:
         """`TURN_MODEL`: the runs of its agents, "app_label.Model"."""
-        return str(self.given["TURN_MODEL"])
+        return self.given.get("TURN_MODEL")
 
     @property
     def authority(self) -> "Authority":
@@ -98,7 +99,8 @@ class Conf:
         """`NAMING_KEYS`: whose keys themselves name somebody, of "person" and "account", as an e-mail address
         does; an erasure then blanks them too. None by default.
         """
-        return tuple(self.given.get("NAMING_KEYS", ()))
+        given = self.given.get("NAMING_KEYS", ())
+        return tuple(given) if isinstance(given, Iterable) else (given,)
 
 
 conf = Conf()

@@ -32,7 +32,10 @@ def check_danger_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
         errors.append(Error(message, hint=hint, id="history_access.E010"))
     if not _is_value_of_another_setting(conf.given.get("SHARED_FILES_SETTING")):
         hint = 'Write it like ("workspace_files", "write"): a registered setting, and one of its values.'
-        message = "HISTORY_ACCESS['SHARED_FILES_SETTING'] names no value of another setting."
+        given = conf.given["SHARED_FILES_SETTING"]
+        message = (
+            f"HISTORY_ACCESS['SHARED_FILES_SETTING'] is {given!r}, which names no value of another setting."
+        )
         errors.append(Error(message, hint=hint, id="history_access.E011"))
     if conf.danger not in (WARN, REFUSE):
         message = f"HISTORY_ACCESS['DANGER'] is {conf.danger!r}; until it is known, every danger is refused."
@@ -52,10 +55,9 @@ def _has_webhooks(label: str) -> bool:
 def _is_value_of_another_setting(pair: Any) -> bool:
     if pair is None:
         return True
-    try:
-        key, value = pair
-    except (TypeError, ValueError):
+    if not isinstance(pair, tuple | list) or [type(one) for one in pair] != [str, str]:
         return False
+    key, value = pair
     return key != HISTORY_ACCESS.key and key in catalog and catalog.get(key).knows(value)
 
 
@@ -70,7 +72,7 @@ def check_danger(
     try:
         with transaction.atomic(using=using):
             found = list(islice(danger.dangerous_agents(), MOST_NAMED + 1))
-    except (DatabaseError, LookupError, AttributeError, FieldError):
+    except (DatabaseError, LookupError, FieldError):
         return []  # not migrated yet, or no model of agents is named, which another check says
     messages = [
         f"Agent {place.agent_id} of workspace {place.workspace_id}: {one.warning}"

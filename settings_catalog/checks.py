@@ -1,35 +1,58 @@
 """System checks: what a project must have for settings to hold."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as CheckWarning
 from django.utils.module_loading import import_string
 
 from settings_catalog import guards
 from settings_catalog.authority import SettingsAuthority
-from settings_catalog.conf import conf
+from settings_catalog.conf import AGENT_MODEL, AUTHORITY, KNOWN, PREFIX, WORKSPACE_MODEL, conf
+
+_AUTHORITY_HINT = (
+    f"Set {AUTHORITY} to the path of a subclass of settings_catalog.authority.SettingsAuthority "
+    "that takes no arguments."
+)
+
+
+@register(Tags.compatibility)
+def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """E005: a setting that begins like ours, and is none of ours."""
+    return [
+        Error(f"{name} is no setting.", hint=known_names(name, KNOWN), id="settings_catalog.E005")
+        for name in dir(settings)
+        if name.startswith(PREFIX) and name not in KNOWN
+    ]
+
+
+def known_names(name: object, known: Iterable[str]) -> str:
+    """A hint on a name that is unknown: the known one that looks like it first, then all of them."""
+    alike = get_close_matches(str(name), sorted(known), n=1)
+    meant = f"Did you mean {alike[0]}? " if alike else ""
+    return f"{meant}Known are {', '.join(sorted(known))}."
 
 
 @register(Tags.models)
 def check_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """E001: a model setting is missing or names no model. E002: the agent model has no `workspace_id`."""
-    models = {
-        "SETTINGS_CATALOG_WORKSPACE_MODEL": lambda: conf.workspace_model,
-        "SETTINGS_CATALOG_AGENT_MODEL": lambda: conf.agent_model,
-    }
-    errors = [error for name, load in models.items() for error in _check_model(name, load)]
+    errors = [
+        *_check_model(WORKSPACE_MODEL, lambda: conf.workspace_model),
+        *_check_model(AGENT_MODEL, lambda: conf.agent_model),
+    ]
     return errors or _check_agent_workspace()
 
 
 def _check_model(name: str, load: Callable[[], object]) -> list[CheckMessage]:
     try:
         load()
-    except (AttributeError, LookupError, ValueError, TypeError):
+    except LookupError as error:
         hint = f'Set {name} = "app_label.Model" to a model of an installed app.'
-        return [Error(f"{name} names no model.", hint=hint, id="settings_catalog.E001")]
+        return [Error(f"{error}.", hint=hint, id="settings_catalog.E001")]
     return []
 
 
@@ -46,22 +69,24 @@ def _check_agent_workspace() -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_authority(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """E003: the authority cannot be loaded, or does not answer the port."""
-    path = getattr(settings, "SETTINGS_CATALOG_AUTHORITY", None)
+    """E003: the authority cannot be loaded, or does not answer the port. W001: none is named, so that nobody
+    may change the settings of workspaces and agents.
+    """
+    path = getattr(settings, AUTHORITY, None)
     if path is None:
-        return []
+        message = f"{AUTHORITY} is not set: nobody may change the settings of workspaces and agents."
+        return [CheckWarning(message, hint=_AUTHORITY_HINT, id="settings_catalog.W001")]
     try:
         found = import_string(path)()
     except Exception as error:  # whatever the platform's own module raises is the finding
-        return [_authority_error(f"SETTINGS_CATALOG_AUTHORITY {path!r} cannot be loaded: {error}")]
+        return [_authority_error(f"{AUTHORITY} is {path!r}, which cannot be loaded: {error}")]
     if isinstance(found, SettingsAuthority):
         return []
-    return [_authority_error(f"SETTINGS_CATALOG_AUTHORITY {path!r} is no SettingsAuthority.")]
+    return [_authority_error(f"{AUTHORITY} is {path!r}, which is no SettingsAuthority.")]
 
 
 def _authority_error(message: str) -> CheckMessage:
-    hint = "Name a subclass of settings_catalog.authority.SettingsAuthority that takes no arguments."
-    return Error(message, hint=hint, id="settings_catalog.E003")
+    return Error(message, hint=_AUTHORITY_HINT, id="settings_catalog.E003")
 
 
 @register(Tags.database)

@@ -5,18 +5,39 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
+import psycopg
+import pytest
+from django.core.exceptions import ImproperlyConfigured
 
-from demo.databases import SQLITE_OPTIONS, started_postgresql
+from demo.databases import POSTGRESQL as ENGINE
+from demo.databases import SECONDS_TO_CONNECT, SQLITE_OPTIONS, parsed, started_postgresql
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
+UNSET = "Unset it, and the tests start a PostgreSQL of their own."
+
+
+def given_postgresql() -> str | None:
+    """What `DATABASE_URL` says, where it is set; a UsageError where that is no PostgreSQL that answers."""
+    url = os.environ.get("DATABASE_URL")
+    if not url:
+        return None
+    try:
+        if parsed(url)["ENGINE"] != ENGINE:
+            raise pytest.UsageError(f"DATABASE_URL names no PostgreSQL. {UNSET}")
+        psycopg.connect(url, connect_timeout=SECONDS_TO_CONNECT).close()
+    except ImproperlyConfigured as error:
+        raise pytest.UsageError(str(error)) from None
+    except psycopg.Error as error:
+        reason = " ".join(str(error).split())
+        raise pytest.UsageError(f"The PostgreSQL of DATABASE_URL does not answer: {reason} {UNSET}") from None
+    return url
 
 
 def chosen() -> dict[str, Any]:
     """The database of `TEST_DATABASE`: "postgresql" (that of `DATABASE_URL` where it is set) or "sqlite"."""
     name = os.environ.get("TEST_DATABASE", SQLITE)
     if name == POSTGRESQL:
-        return dict(dj_database_url.parse(os.environ.get("DATABASE_URL") or started_postgresql()))
+        return parsed(given_postgresql() or started_postgresql())
     if name != SQLITE:
         raise ValueError(f"TEST_DATABASE: {name!r} is neither {SQLITE} nor {POSTGRESQL}")
     path = Path(tempfile.gettempdir()) / f"history-access-{os.getpid()}.sqlite3"

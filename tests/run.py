@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from demo.databases import started_postgresql
-from tests.databases import POSTGRESQL, SQLITE
+from tests.databases import POSTGRESQL, SQLITE, given_postgresql
 
 BANNER = "=" * 70
 COVERED = [f"--cov={name}" for name in ("settings_catalog", "history_access", "demo", "tests")]
@@ -16,13 +18,20 @@ COVERED = [f"--cov={name}" for name in ("settings_catalog", "history_access", "d
 
 def main(arguments: list[str]) -> int:
     """The exit status: 0 where every database was tested and every test passed."""
-    failed = [name for name in (SQLITE, POSTGRESQL) if not tested(name, arguments)]
+    try:
+        url = given_postgresql()
+    except pytest.UsageError as error:
+        print(f"NOTHING WAS TESTED. {error}")
+        return 1
+    failed = [name for name in (SQLITE, POSTGRESQL) if not tested(name, url, arguments)]
     return 1 if failed else 0
 
 
-def tested(database: str, arguments: list[str]) -> bool:
-    """Whether the tests passed on one database; outside CI a missing one passes, and is shouted about."""
-    url = os.environ.get("DATABASE_URL")
+def tested(database: str, url: str | None, arguments: list[str]) -> bool:
+    """Whether the tests passed on one database; outside CI a missing one passes, and is shouted about.
+
+    `url` is that of a PostgreSQL, where one is given.
+    """
     if database == POSTGRESQL and not url:
         try:
             url = started_postgresql()

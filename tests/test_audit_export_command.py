@@ -4,14 +4,16 @@ import hashlib
 import io
 import json
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, ManagementUtility, call_command
 from django.db import DatabaseError
 
 from history_access import exporting, seals
+from history_access.leaves import ERASED
 from history_access.models import AuditQuery
 from tests.audits import API, body, json_lines, many_rows, read_row, visitor, walked
 from tests.worlds import World
@@ -74,6 +76,36 @@ def test_the_files_are_for_their_owner_alone_and_never_written_over(tmp_path: Pa
 def test_a_file_that_cannot_be_made_is_named(world: World, path: str) -> None:
     with pytest.raises(CommandError, match="--output"):
         call_command("export_reads", form="csv", output=path, by="7")
+
+
+@pytest.mark.parametrize("by", ["", "  ", "a" * 256, "a\0", "a\udfff", "a\nb", ERASED], ids=ascii)
+def test_who_exports_is_named_by_a_key(tmp_path: Path, world: World, by: str) -> None:
+    with pytest.raises(CommandError, match=r"^--by: "):
+        call_command("export_reads", form="csv", output=str(tmp_path / "reads.csv"), by=by)
+    assert not list(tmp_path.iterdir())
+    assert not AuditQuery.objects.exists()
+
+
+@pytest.fixture
+def without_rest(monkeypatch: Any) -> None:
+    """As if `django_filters` were not installed."""
+    monkeypatch.delitem(sys.modules, "history_access.api.filters", raising=False)
+    monkeypatch.setitem(sys.modules, "django_filters", None)
+
+
+def test_without_the_extra_it_says_so(without_rest: None, capsys: Any) -> None:
+    arguments = ["manage.py", "export_reads", "--format", "csv", "--output", "x", "--by", "7", "--turn", "t"]
+    with pytest.raises(SystemExit) as ended:
+        ManagementUtility(arguments).execute()
+    printed, complaint = capsys.readouterr()
+    assert (ended.value.code, printed) == (2, "")
+    assert complaint.startswith("manage.py export_reads: error: it needs the extra `rest`")
+    assert complaint.count("\n") == 1
+
+
+def test_without_the_extra_a_call_says_so(without_rest: None) -> None:
+    with pytest.raises(CommandError, match="needs the extra `rest`"):
+        call_command("export_reads", form="csv", output="x", by="7")
 
 
 def test_wrong_filters_are_named_as_options(tmp_path: Path, world: World) -> None:

@@ -7,7 +7,9 @@ from django.core.checks import run_checks
 from django.db import connections, models
 from django.test.utils import isolate_apps
 
+from history_access.conf import KNOWN
 from history_access.models import AbstractSession
+from settings_catalog.conf import KNOWN as CATALOG_KNOWN
 
 PREFIXES = ("history_access.", "settings_catalog.")
 
@@ -43,13 +45,13 @@ SETTINGS: list[tuple[str, dict[str, Any] | Any, str, str]] = [
     (
         "settings_catalog.E001",
         {"SETTINGS_CATALOG_WORKSPACE_MODEL": "nowhere.Nothing"},
-        "WORKSPACE_MODEL names no",
+        "WORKSPACE_MODEL is 'nowhere.Nothing', which names no model",
         "app_label.Model",
     ),
     (
         "settings_catalog.E001",
         {"SETTINGS_CATALOG_AGENT_MODEL": "nonsense"},
-        "AGENT_MODEL names no",
+        "AGENT_MODEL is 'nonsense', which names no model",
         "app_label.Model",
     ),
     (
@@ -61,49 +63,69 @@ SETTINGS: list[tuple[str, dict[str, Any] | Any, str, str]] = [
     (
         "settings_catalog.E003",
         {"SETTINGS_CATALOG_AUTHORITY": "no.such.Thing"},
-        "cannot be loaded",
+        "AUTHORITY is 'no.such.Thing', which cannot be loaded: ",
         "SettingsAuthority",
     ),
     (
         "settings_catalog.E003",
         {"SETTINGS_CATALOG_AUTHORITY": f"{HERE}.NoAuthority"},
-        "is no SettingsAuthority",
+        f"AUTHORITY is '{HERE}.NoAuthority', which is no SettingsAuthority",
         "SettingsAuthority",
     ),
     (
         "history_access.E001",
         lambda: history(SESSION_MODELS="x.Y"),
         "unknown key 'SESSION_MODELS'",
-        "SESSION_MODEL",
+        "Did you mean SESSION_MODEL?",
     ),
     (
         "history_access.E002",
         lambda: history(CONVERSATION_URL="https://chat.example/"),
-        "does not contain {id}",
-        "{id}",
+        "['CONVERSATION_URL'] is 'https://chat.example/', which is no address with {id}",
+        "https://chat.example/conversations/{id}",
     ),
+    (
+        "settings_catalog.E005",
+        {"SETTINGS_CATALOG_AUTHORTY": "x.Y"},
+        "SETTINGS_CATALOG_AUTHORTY is no setting",
+        "Did you mean SETTINGS_CATALOG_AUTHORITY?",
+    ),
+    ("settings_catalog.E005", {"SETTINGS_CATALOG_Q": 1}, "SETTINGS_CATALOG_Q is no setting", "Known are"),
+    (
+        "settings_catalog.W001",
+        {"SETTINGS_CATALOG_AUTHORITY": None},
+        "nobody may change the settings of workspaces and agents",
+        "settings_catalog.authority.SettingsAuthority",
+    ),
+    ("history_access.E001", {"HISTORY_ACCESS": None}, "HISTORY_ACCESS is None", "SESSION_MODEL"),
+    ("history_access.E001", {"HISTORY_ACCESS": [1]}, "HISTORY_ACCESS is [1]", "SESSION_MODEL"),
     ("history_access.E013", {"USE_TZ": False}, "USE_TZ is off", "USE_TZ = True"),
     ("history_access.E014", lambda: history(NAMING_KEYS="person"), "NAMING_KEYS", "'person'"),
     (
         "history_access.E003",
         lambda: history(SESSION_MODEL=None),
-        "['SESSION_MODEL'] names no model",
+        "['SESSION_MODEL'] is not set",
         "app_label.Model",
     ),
     (
         "history_access.E003",
         lambda: history(TURN_MODEL="nowhere.Turn"),
-        "['TURN_MODEL'] names no model",
+        "['TURN_MODEL'] is 'nowhere.Turn', which names no model",
         "app_label.Model",
     ),
     (
         "history_access.E003",
         lambda: history(MESSAGE_MODEL="auth.Group"),
-        "auth.Group is no AbstractMessage",
+        "['MESSAGE_MODEL'] is 'auth.Group', which is no AbstractMessage",
         "Subclass",
     ),
-    ("history_access.E007", lambda: history(AUTHORITY=None), "is not set", "subclass"),
-    ("history_access.E007", lambda: history(AUTHORITY="no.such.Thing"), "cannot be loaded", "subclass"),
+    ("history_access.E007", lambda: history(AUTHORITY=None), "['AUTHORITY'] is not set", "subclass"),
+    (
+        "history_access.E007",
+        lambda: history(AUTHORITY="no.such.Thing"),
+        "['AUTHORITY'] is 'no.such.Thing', which cannot be loaded",
+        "subclass",
+    ),
     (
         "history_access.E007",
         lambda: history(AUTHORITY=f"{HERE}.BrokenAuthority"),
@@ -125,11 +147,46 @@ def test_a_wrong_setting_is_found(settings: Any, check_id: str, changed: Any, sa
     assert all(hint in message.hint for message in messages)
 
 
-def test_no_authority_for_settings_is_sound_and_lets_nobody_change_them(settings: Any, world: Any) -> None:
+ANYTHING = [7, "nonsense", "no.such.thing", b"x", [], [1], {}, {"a": 1}, (), ({},), ([], []), NoAuthority]
+OPTIONAL = {"CONVERSATION_URL", "TRIGGER_MODEL", "SHARED_FILES_SETTING", "NAMING_KEYS", "DANGER"}
+NONE_OF_THEM = ([], {}, ())
+"""What `NAMING_KEYS` may be, and nothing else."""
+
+
+@pytest.mark.parametrize("value", [None, *ANYTHING], ids=repr)
+@pytest.mark.parametrize("key", sorted(KNOWN))
+def test_no_value_of_a_key_crashes_the_checks(settings: Any, world: Any, key: str, value: Any) -> None:
+    """Whatever stands there: a finding that names the key, with an id and a hint."""
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, key: value}
+    messages = found(databases=["default"])
+    sound = (key in OPTIONAL and value is None and key not in {"NAMING_KEYS", "DANGER"}) or (
+        key == "NAMING_KEYS" and value in NONE_OF_THEM
+    )
+    assert sound == (messages == []), messages
+    assert sound or any(key in message.msg for message in messages), messages
+    assert all(message.hint for message in messages)
+
+
+@pytest.mark.parametrize("value", [None, *ANYTHING], ids=repr)
+@pytest.mark.parametrize("name", ["HISTORY_ACCESS", *sorted(CATALOG_KNOWN)])
+def test_no_value_of_a_setting_crashes_the_checks(settings: Any, world: Any, name: str, value: Any) -> None:
+    setattr(settings, name, value)
+    messages = found(databases=["default"])
+    assert messages
+    assert value == {} or any(name in message.msg for message in messages), messages
+    assert all(message.hint for message in messages)
+
+
+def test_keys_of_any_kind_are_unknown_keys(settings: Any) -> None:
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, 7: 1, ("a",): 2, None: 3}
+    assert [message.id for message in found()] == ["history_access.E001"] * 3
+
+
+def test_without_an_authority_nobody_may_change_settings(settings: Any, world: Any) -> None:
     from settings_catalog.changes import SettingForbiddenError
 
     del settings.SETTINGS_CATALOG_AUTHORITY
-    assert found() == []
+    assert [message.id for message in found()] == ["settings_catalog.W001"]
     with pytest.raises(SettingForbiddenError):
         world.set("weather", agent=world.agent, value="storm")
 

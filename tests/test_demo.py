@@ -3,21 +3,41 @@
 import json
 import os
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 from zoneinfo import ZoneInfo
 
+import psycopg
 import pytest
 from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
 
+from demo import claims, refusals
+from demo.claims import NotShownError
+from demo.databases import DatabaseURLError, own_url, parsed
 from demo.digest import written
+from demo.loop import run_schedule
+from demo.script import chosen_model
+from demo.world import LOGINS, PASSWORD, World, build, open_history
+from history_access.agent_platform import services
+from history_access.agent_platform.models import Account
+from history_access.models import TurnConversationRead
+from history_access.tools.running import FAILED
+from settings_catalog import changes
+from settings_catalog.resolver import resolve
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "demo" / "conversations"
@@ -36,7 +56,7 @@ class Run:
 
     @classmethod
     def start(cls, folder: Path, *arguments: str, **environment: str) -> "Run":
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         inherited = {name: value for name, value in os.environ.items() if name not in UNWANTED}
         command = [sys.executable, "-W", "error", "manage.py", "demo", *arguments]
         process = subprocess.Popen(
@@ -79,8 +99,8 @@ def started(folder: Path) -> Iterator[tuple[str, Run]]:
         return
     yield "own", Run.start(folder / "own")
     yield "again", Run.start(folder / "again")
-    yield "no file", Run.start(folder / "no-file", CONVERSATIONS="/nowhere/at-all.jsonl")
-    yield "no model", Run.start(folder / "no-model", DEMO_MODEL="nobody:nothing")
+    yield "no url", Run.start(folder / "no-url", DATABASE_URL="nonsense")
+    yield "no server", Run.start(folder / "no-server", DATABASE_URL="postgresql://127.0.0.1:1/theirs")
     if BOOKINGS.exists():
         yield "bookings", Run.start(folder / "bookings", CONVERSATIONS=str(BOOKINGS))
 
@@ -205,17 +225,28 @@ def test_prints_the_same_every_time(runs: dict[str, Run], own: str):
         again = Run.start(folder / "again", "--postgres", DATABASE_URL="")
         assert again.printed().partition("\nNext\n")[0] == own.partition("\nNext\n")[0]
     else:
-        assert runs["again"].printed() == own
+        assert without_url(runs["again"].printed()) == without_url(own)
+
+
+def without_url(printed: str) -> str:
+    return re.sub("DATABASE_URL=.*", "", printed)
+
+
+def test_says_where_its_database_is(runs: dict[str, Run], own: str):
+    (url,) = re.findall(r"^Look around +export DATABASE_URL=(.*)$", own, flags=re.MULTILINE)
+    found = parsed(shlex.split(url)[0])
+    assert found["NAME"] == ("hollowbrook_demo" if ON_POSTGRESQL else str(runs["own"].database))
 
 
 def test_fits_on_a_screen(own: str):
-    assert max(map(len, own.splitlines())) <= 100
-    assert len(own.splitlines()) <= 90
+    lines = [line for line in own.splitlines() if "DATABASE_URL" not in line]
+    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 90
 
 
 def test_says_nothing_of_this_machine(own: str):
     assert str(ROOT) not in own
-    assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", own)
+    assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", without_url(own))
 
 
 @pytest.mark.rule("tool-list", "tool-read", "tool-count")
@@ -311,8 +342,6 @@ def test_refuses_a_call_that_was_offered_before_the_setting_fell(own: str):
 
 def test_leaves_the_database_of_the_url_alone(runs: dict[str, Run], own: str):
     if ON_POSTGRESQL:
-        import psycopg
-
         with psycopg.connect(server_url()) as server:
             tables = server.execute("SELECT 1 FROM pg_tables WHERE tablename LIKE 'agent_platform%'")
             assert tables.fetchall() == []
@@ -321,19 +350,228 @@ def test_leaves_the_database_of_the_url_alone(runs: dict[str, Run], own: str):
         assert {path.name for path in folder.iterdir()} == {"hollowbrook_demo.sqlite3"}
 
 
+LACKS = [
+    (
+        {"CONVERSATIONS": "/nowhere/at-all.jsonl"},
+        "CONVERSATIONS=/nowhere/at-all.jsonl: there is no such file.",
+    ),
+    (
+        {"DEMO_MODEL": "nobody:nothing"},
+        "DEMO_MODEL=nobody:nothing cannot be used. Unknown model: nobody:nothing",
+    ),
+]
+
+
+@pytest.mark.parametrize(("environment", "complaint"), LACKS, ids=[one[1] for one in LACKS])
+def test_says_in_a_sentence_what_it_lacks(monkeypatch: Any, environment: dict[str, str], complaint: str):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CommandError) as caught:  # before it has touched a database
+        call_command("demo")
+    assert str(caught.value) == complaint
+
+
 @pytest.mark.skipif(ON_POSTGRESQL, reason="the same on both databases")
+def test_says_on_one_line_that_the_url_is_none(runs: dict[str, Run]):
+    printed, complaints, status = runs["no url"].ended()
+    assert (printed, status) == ("", 1)
+    assert re.fullmatch(r"DATABASE_URL is no URL of a database\. Write .*\n", complaints)
+
+
+@pytest.mark.skipif(ON_POSTGRESQL, reason="the same on both databases")
+def test_says_on_one_line_that_no_server_answers(runs: dict[str, Run]):
+    printed, complaints, status = runs["no server"].ended()
+    assert (printed, status) == ("", 1)
+    assert complaints.startswith("CommandError: The demo could not use its database: ")
+    assert "Connection refused" in complaints and complaints.count("\n") == 1
+
+
 @pytest.mark.parametrize(
-    ("run", "complaint"),
+    ("url", "fault"),
     [
-        ("no file", "CommandError: CONVERSATIONS=/nowhere/at-all.jsonl: there is no such file.\n"),
-        (
-            "no model",
-            "CommandError: DEMO_MODEL=nobody:nothing cannot be used. Unknown model: nobody:nothing\n",
-        ),
+        ("/their/database.sqlite3", "is no URL"),
+        ("postgresql://user:se@cret:x/theirs", "is no URL"),
+        ("mysql://user:secret@host/theirs", "names neither"),
+        ("sqlite://", "no database in it"),
+        ("sqlite://:memory:", "no database in it"),
+        ("postgresql://user:secret@host/", "no database in it"),
     ],
 )
-def test_says_in_a_sentence_what_it_lacks(runs: dict[str, Run], run: str, complaint: str):
-    assert runs[run].ended() == ("", complaint, 1)
+def test_a_wrong_url_of_a_database_is_refused_without_showing_it(url: str, fault: str):
+    with pytest.raises(DatabaseURLError, match=f"^DATABASE_URL .*{fault}.*unset\\.$") as caught:
+        parsed(url)
+    assert "cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "given", "name", "shown"),
+    [
+        ("postgresql", "postgresql://u:se%40c@h:1/x?a=b", "own", "postgresql://u:PASSWORD@h:1/own?a=b"),
+        ("postgresql", "postgresql://u@h/x", "own", "postgresql://u@h/own"),
+        ("sqlite", "sqlite:////a%20b/x", "/a b/own.sqlite3", "sqlite:////a%20b/own.sqlite3"),
+        ("sqlite", "sqlite:///x", "own.sqlite3", "sqlite:///own.sqlite3"),
+        ("sqlite", "", "own.sqlite3", None),
+    ],
+)
+def test_the_url_that_is_shown_has_no_password(
+    monkeypatch: Any, vendor: str, given: str, name: str, shown: str | None
+):
+    monkeypatch.setenv("DATABASE_URL", given)
+    monkeypatch.setattr(connection, "vendor", vendor)
+    monkeypatch.setitem(connection.settings_dict, "NAME", name)
+    assert own_url() == shown
+    if shown is not None and "PASSWORD" not in shown:
+        assert parsed(shown)["NAME"] == name
+
+
+def test_a_run_that_fails_leaves_what_the_last_one_made(runs: dict[str, Run], own: str, tmp_path: Path):
+    broken, folder = tmp_path / "broken.jsonl", runs["own"].database.parent
+    broken.write_text((OWN / "digest.jsonl").read_text() + "{}\n")
+    environment = {"DATABASE_URL": server_url()} if ON_POSTGRESQL else {}
+    printed, complaints, status = Run.start(folder, CONVERSATIONS=str(broken), **environment).ended()
+    assert (printed, status) == ("", 1)
+    assert complaints.startswith("line 25: ") and "CommandError: Rejected lines: 1." in complaints
+    assert databases_of_the_demo(folder) == ["hollowbrook_demo"]
+    assert conversations_left(runs["own"]) == 24 + 9 + TURNS
+
+
+TURNS = 7
+"""The conversations that the demo itself holds."""
+
+
+def databases_of_the_demo(folder: Path) -> list[str]:
+    if not ON_POSTGRESQL:
+        return [path.name.removesuffix(".sqlite3") for path in folder.iterdir()]
+    with psycopg.connect(server_url()) as server:
+        found = server.execute("SELECT datname FROM pg_database WHERE datname LIKE 'hollowbrook%'")
+        return [name for (name,) in found.fetchall()]
+
+
+def conversations_left(run: Run) -> int:
+    counted = "SELECT count(*) FROM agent_platform_session"
+    if ON_POSTGRESQL:
+        url = urlsplit(server_url())._replace(path="/hollowbrook_demo")
+        with psycopg.connect(urlunsplit(url)) as server:
+            return server.execute(counted).fetchone()[0]
+    with closing(sqlite3.connect(run.database)) as database:
+        return database.execute(counted).fetchone()[0]
+
+
+# Held against what happens: a run that does not show what it says fails.
+
+
+@pytest.fixture
+def inn(committed_db: None) -> World:
+    """The inn, with one conversation for each agent and account, both agents open to all accounts."""
+    inn = build("UTC")
+    list(open_history(inn))
+    for agent in (inn.digest, inn.front_desk):
+        for name in ("Alder Films", "Quill Press"):
+            account, _ = Account.objects.get_or_create(workspace=inn.workspace, name=name)
+            session = services.open_session(
+                agent, account=account, person=inn.innkeeper, started_at=YESTERDAY
+            )
+            services.add_message(session, "person", "Hello.", at=YESTERDAY)
+    return inn
+
+
+YESTERDAY = datetime(2026, 11, 1, 12, tzinfo=ZoneInfo("UTC"))
+NOW = YESTERDAY + timedelta(hours=20)
+
+
+@pytest.mark.rule("record-or-nothing")
+def test_fails_where_a_read_cannot_be_recorded(inn: World):
+    table = TurnConversationRead._meta.db_table
+    with renamed(table):
+        turn, reply = run_schedule(inn.schedule, model=chosen_model(), now=NOW)
+        assert reply == f"No digest of Sunday 1 November 2026: {FAILED}"
+        with pytest.raises(NotShownError, match="list_conversations of the schedule could not be read"):
+            claims.expect_reads(turn)
+
+
+@contextmanager
+def renamed(table: str) -> Iterator[None]:
+    """A table that is not there, within the block."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_gone")
+        try:
+            yield
+        finally:
+            cursor.execute(f"ALTER TABLE {table}_gone RENAME TO {table}")
+
+
+def test_fails_where_the_digest_is_not_of_the_whole_day(inn: World):
+    turn, _ = run_schedule(inn.schedule, model=chosen_model(), now=NOW)
+    claims.expect_reads(turn)
+    claims.expect_whole_day(inn, turn, NOW)
+    services.open_session(inn.digest, started_at=YESTERDAY)
+    with pytest.raises(NotShownError, match="drew on 2 of the 3 conversations"):
+        claims.expect_whole_day(inn, turn, NOW)
+
+
+def test_fails_where_a_refusal_does_not_come(inn: World, monkeypatch: Any):
+    parts = {
+        "a turn of Alder Films was shown conversations of Quill Press": (
+            "confine_front_desk",
+            lambda: refusals.one_customer_only(inn, NOW),
+        ),
+        "a turn that may read nothing was given something of 2 conversations": (
+            "revoke",
+            lambda: refusals.without_the_right(inn, NOW, chosen_model()),
+        ),
+        "a call that is refused returned a conversation_list": (
+            "hold_at",
+            lambda: refusals.switched_off(inn, NOW, chosen_model()),
+        ),
+    }
+    inn_allows_all_accounts(inn)
+    for what, (act, part_of_the_demo) in parts.items():
+        with monkeypatch.context() as patched, pytest.raises(NotShownError, match=what):
+            patched.setattr(refusals, act, lambda *_, **__: None)  # nobody acts
+            list(part_of_the_demo())
+
+
+def inn_allows_all_accounts(inn: World) -> None:
+    changes.set_value(
+        "history_access", agent=inn.front_desk, value="all_accounts", by=inn.manager, why="To see it fail."
+    )
+
+
+# Looking around.
+
+
+@pytest.fixture
+def visited(db: None) -> World:
+    return build("UTC")
+
+
+def login(name: str) -> Client:
+    client = Client()
+    assert client.login(username=name, password=PASSWORD)
+    return client
+
+
+def test_the_start_page_leads_to_what_each_login_may_open(visited: World):
+    page = unescape(Client().get("/").content.decode())
+    links = re.findall(r'<li><a href="([^"]+)">[^<]*</a> \(([a-z, ]+)\)', page)
+    assert len(links) == page.count("<li>") == 8
+    assert all(name in page for name in LOGINS)
+    for name in LOGINS:
+        client = login(name)
+        opened = {url for url, _ in links if client.get(url).status_code == 200}
+        assert opened == {url for url, names in links if name in names.split(", ")}
+
+
+@pytest.mark.rule("catalog-who")
+def test_the_manager_can_set_what_the_inns_agents_may_read(visited: World):
+    url = f"/admin/settings_catalog/settingvalue/add/?entry=history_access&agent={visited.digest.pk}"
+    asked = {"value": "all_accounts", "initial-value": "", "why": "For the digest."}
+    assert {name: login(name).post(url, asked).status_code for name in ("auditor", "operator", "tove")} == {
+        "auditor": 403,
+        "operator": 403,
+        "tove": 302,
+    }
+    assert resolve("history_access", visited.digest).asked == "all_accounts"
 
 
 def test_a_digest_that_could_not_be_written_says_why():

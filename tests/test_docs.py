@@ -1,5 +1,6 @@
 """The documentation says what the code does: the reference is made from it, and what it shows runs."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from docs import make_reference
+from docs import make_reference, make_rules
 from history_access import conf, door
 from history_access.models import conversations
 from history_access.tools import toolset_for
@@ -17,6 +18,8 @@ from tests.worlds import World, listed
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+TEST_FILES = sorted((ROOT / "tests").glob("test_*.py"))
+DOCUMENTED = (ast.Module, ast.FunctionDef, ast.ClassDef)
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
@@ -31,6 +34,44 @@ def block(name: str, word: str) -> str:
 
 def test_the_reference_is_up_to_date() -> None:
     assert make_reference.PAGE.read_text(encoding="utf-8") == make_reference.page(), "run: make golden"
+
+
+def test_the_rules_are_up_to_date() -> None:
+    assert make_rules.PAGE.read_text(encoding="utf-8") == make_rules.page(), "run: make golden"
+
+
+@pytest.mark.parametrize("name", make_rules.RULES)
+def test_every_rule_has_a_test(name: str) -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in TEST_FILES}
+    assert list(make_rules.holding(name, texts))
+    assert name.partition("-")[0] in make_rules.PARTS
+
+
+RULE = r"\b(?:catalog|danger|reach|record|refs|tool)(?:-[a-z]+)+\b"
+
+
+def rules_in_tests(path: Path) -> set[str]:
+    """The rules that a file of tests names: in marks, and in the docstrings of the file and of its tests."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    told = [ast.get_docstring(node) or "" for node in (tree, *tree.body) if isinstance(node, DOCUMENTED)]
+    marks = re.findall(r"mark\.rule\((.*?)\)", path.read_text(encoding="utf-8"), re.DOTALL)
+    return set(re.findall(RULE, "\n".join([*told, *marks])))
+
+
+def rules_in_text(path: Path) -> set[str]:
+    """The rules that code or a page names, in backticks."""
+    return set(re.findall(f"`({RULE})`", path.read_text(encoding="utf-8")))
+
+
+def test_every_rule_that_is_named_is_explained() -> None:
+    code = (
+        path for app in ("settings_catalog", "history_access", "demo") for path in (ROOT / app).rglob("*.py")
+    )
+    named = [(path, rules_in_tests(path)) for path in TEST_FILES]
+    named += [(path, rules_in_text(path)) for path in (*code, *PAGES)]
+    unknown = {path.name: names - set(make_rules.RULES) for path, names in named}
+    assert {name: names for name, names in unknown.items() if names} == {}
+    assert len(set.union(*(names for _, names in named))) > 30  # they are looked for in the right way
 
 
 def anchors(page: Path) -> set[str]:

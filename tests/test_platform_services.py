@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import RestrictedError
+from django.utils import timezone
 
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Account, Agent, Message, Session, Turn, Workspace
@@ -268,3 +269,29 @@ def test_reach_trigger_edited_a_stale_trigger_starts_no_turn(world: World) -> No
     services.edit_trigger(stale, by=world.operator, agent=other)
     with pytest.raises(TurnRefusedError, match="another agent"):
         services.start_turn(world.session("words"), trigger=stale)
+
+
+def test_a_turn_starts_and_ends_at_the_times_that_are_given(world: World) -> None:
+    session, later = world.session(person=world.mara), NOON + timedelta(minutes=2)
+    turn = services.start_turn(session, sender=world.mara, at=NOON)
+    services.end_turn(turn, at=later)
+    services.end_turn(turn, at=later + timedelta(days=1))
+    turn.refresh_from_db()
+    assert (turn.started_at, turn.ended_at) == (NOON, later)
+
+
+def test_a_turn_starts_and_ends_now_where_no_time_is_given(world: World) -> None:
+    session, before = world.session(person=world.mara), timezone.now()
+    turn = services.start_turn(session, sender=world.mara)
+    services.end_turn(turn)
+    turn.refresh_from_db()
+    assert turn.ended_at is not None
+    assert before <= turn.started_at <= turn.ended_at <= timezone.now()
+
+
+def test_reach_live_turn_an_end_before_the_start_still_ends_it(world: World) -> None:
+    """Two machines' clocks may differ: the turn must not go on reading for that."""
+    turn = services.start_turn(world.session(person=world.mara), sender=world.mara, at=NOON)
+    services.end_turn(turn, at=NOON - timedelta(seconds=1))
+    turn.refresh_from_db()
+    assert (turn.started_at, turn.ended_at) == (NOON, NOON)

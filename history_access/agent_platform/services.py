@@ -107,8 +107,10 @@ def add_message(
         )
 
 
-def start_turn(session: Session, *, sender: Any = None, trigger: Trigger | None = None) -> Turn:
-    """Start a run of the agent, for a person or for a trigger of this agent, never both.
+def start_turn(
+    session: Session, *, sender: Any = None, trigger: Trigger | None = None, at: datetime | None = None
+) -> Turn:
+    """Start a run of the agent, for a person or for a trigger of this agent, never both; now, or `at` a time.
 
     A TurnRefusedError where that is not so; a SessionClosedError where the session is deleted.
     """
@@ -123,16 +125,19 @@ def start_turn(session: Session, *, sender: Any = None, trigger: Trigger | None 
         session=session,
         sender=sender,
         trigger=trigger,
-        started_at=timezone.now(),
+        started_at=at or timezone.now(),
     )
 
 
-def end_turn(turn: Turn) -> None:
-    """End a run; from now on it reads nothing (`reach-live-turn`). Ending it twice changes nothing."""
+def end_turn(turn: Turn, *, at: datetime | None = None) -> None:
+    """End a run; from now on it reads nothing (`reach-live-turn`), whatever `at` says for the time of it.
+
+    It never ends before it started. Ending it twice changes nothing.
+    """
     running = Turn.objects.using(_using()).filter(pk=turn.pk, ended_at__isnull=True)
     with transaction.atomic(using=_using()):
-        running.update(ended_at=timezone.now())
-        end_references([turn])
+        running.update(ended_at=Greatest(F("started_at"), at or timezone.now()))
+        end_references([turn], at=at)
 
 
 def delete_session(session: Session) -> None:

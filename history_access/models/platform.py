@@ -6,34 +6,38 @@ Whoever imports this can reach every conversation: only `door` and `reach` may (
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from django.apps import apps
 from django.db import router
 from django.db.models import Model, Q, QuerySet
 
 from history_access.conf import conf
 from history_access.models.conversations import AbstractMessage, AbstractSession, AbstractTurn
+from settings_catalog.conf import named_model
 
 
 def session_model() -> type[AbstractSession]:
     """The platform's sessions; a LookupError where the settings name no model."""
-    return cast("type[AbstractSession]", apps.get_model(conf.session_model))
+    return cast("type[AbstractSession]", _named("SESSION_MODEL", conf.session_model))
 
 
 def message_model() -> type[AbstractMessage]:
     """The platform's messages; a LookupError where the settings name no model."""
-    return cast("type[AbstractMessage]", apps.get_model(conf.message_model))
+    return cast("type[AbstractMessage]", _named("MESSAGE_MODEL", conf.message_model))
 
 
 def turn_model() -> type[AbstractTurn]:
     """The platform's turns; a LookupError where the settings name no model."""
-    return cast("type[AbstractTurn]", apps.get_model(conf.turn_model))
+    return cast("type[AbstractTurn]", _named("TURN_MODEL", conf.turn_model))
+
+
+def _named(key: str, label: str | None) -> type[Model]:
+    return named_model(f"HISTORY_ACCESS[{key!r}]", label)
 
 
 def webhooks() -> "QuerySet[Any] | None":
     """The platform's webhooks among its triggers; None where it names no triggers (`TRIGGER_MODEL`)."""
     if conf.trigger_model is None:
         return None
-    return webhooks_of(apps.get_model(conf.trigger_model))
+    return webhooks_of(_named("TRIGGER_MODEL", conf.trigger_model))
 
 
 def webhooks_of(model: Any) -> "QuerySet[Any]":

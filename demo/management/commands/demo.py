@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 from pydantic_ai.exceptions import AgentRunError
 
-from demo.databases import FLEETING, OWN, OWN_FILE, start_afresh, started_postgresql
-from demo.report import plain
+from demo.databases import FLEETING, OWN, OWN_FILE, made_anew, started_postgresql
+from demo.report import next_steps, plain
 from demo.script import chosen_model
 from demo.story import told
 
@@ -27,6 +28,9 @@ class Command(BaseCommand):
         "own file (the inn's days are then UTC), and DEMO_MODEL=provider:model takes a real model."
     )
 
+    requires_system_checks = ()
+    """They may open the database of the settings, which is left alone; they run on the demo's own."""
+
     def add_arguments(self, parser: CommandParser) -> None:
         """Which database."""
         parser.add_argument(
@@ -36,7 +40,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, postgres: bool, **options: Any) -> None:
-        """Run the demo; a CommandError where its database, a file or the model cannot be had."""
+        """Run the demo; a CommandError where its database, a file or the model cannot be had, or where it did
+        not show what it says. What the last run left is then left as it was.
+        """
         if postgres and not os.environ.get("DATABASE_URL"):
             self._again(DATABASE_URL=_started(), **{FLEETING: "1"})
             return
@@ -44,14 +50,18 @@ class Command(BaseCommand):
             raise CommandError("--postgres: DATABASE_URL names no PostgreSQL; leave it unset to start one.")
         model, given = chosen_model(), _given_file()
         try:
-            start_afresh()
+            with made_anew():
+                self.check(databases=["default"])
+                self._tell(told(model, given))
         except DatabaseError as error:
-            raise CommandError(f"The demo could not make its database: {error}") from None
-        try:
-            for line in told(model, given):
-                self.stdout.write(plain(line))
+            raise CommandError(f"The demo could not use its database: {_on_one_line(error)}") from None
         except AgentRunError as error:
-            raise CommandError(f"The model gave no reply: {error}") from None
+            raise CommandError(f"The model gave no reply: {_on_one_line(error)}") from None
+        self._tell(next_steps())
+
+    def _tell(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.stdout.write(plain(line))
 
     def _again(self, **environment: str) -> None:
         """This very command, with other settings: Django chooses its database when it starts."""
@@ -60,6 +70,10 @@ class Command(BaseCommand):
         )
         if done.returncode:
             sys.exit(done.returncode)
+
+
+def _on_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _started() -> str:

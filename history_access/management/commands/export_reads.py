@@ -1,12 +1,13 @@
 """`manage.py export_reads --output FILE`: the record as a file, with a manifest beside it."""
 
+import argparse
 import hashlib
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import reset_queries, router
@@ -15,9 +16,13 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from history_access import audited, exporting, seals
-from history_access.api.filters import ParameterError, ReadFilters, checked
+from history_access.leaves import ERASED
 from history_access.models import TurnConversationRead
+from history_access.models.reads import KEY_LENGTH
 from history_access.queries import NotLoggedError, log_query
+
+if TYPE_CHECKING:
+    from history_access.api.filters import ReadFilters
 
 _OWNER_ALONE = 0o600
 
@@ -33,20 +38,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The form, the file, who exports, and the filters by their names in REST."""
+        names = _filter_names(parser)
         parser.add_argument("--format", required=True, choices=sorted(exporting.FORMATS), dest="form")
         parser.add_argument("--output", required=True, metavar="FILE", help="a file that is not there yet")
         parser.add_argument("--by", required=True, help="who exports, for the log: a key, not a name")
         parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
-        for name, one in ReadFilters.base_filters.items():
+        for name, help_text in names.items():
             option = f"--{name.replace('_', '-')}"
-            parser.add_argument(option, dest=f"filter_{name}", metavar="VALUE", help=one.extra["help_text"])
+            parser.add_argument(option, dest=f"filter_{name}", metavar="VALUE", help=help_text)
 
     def handle(self, *, form: str, output: str, by: str, **options: Any) -> None:
-        """Write both files; a CommandError for a wrong filter, a file that is there, or no log."""
+        """Write both files; a CommandError for a wrong filter or key, a file that is there, or no log."""
+        _check_by(by)
         given = {
-            name: value
-            for name in ReadFilters.base_filters
-            if (value := options[f"filter_{name}"]) is not None
+            name.removeprefix("filter_"): value
+            for name, value in options.items()
+            if name.startswith("filter_") and value is not None
         }
         filters = _checked(given)
         reads = audited.reads().using(router.db_for_write(TurnConversationRead))
@@ -72,7 +79,27 @@ class Command(BaseCommand):
             self.stdout.write(f"exported {written['rows']} reads to {output}")
 
 
-def _checked(given: dict[str, str]) -> ReadFilters:
+def _filter_names(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """The filters of the list in REST, each with its help; an error of the parser without the extra."""
+    try:
+        from history_access.api.filters import ReadFilters
+    except ModuleNotFoundError as error:
+        parser.usage = argparse.SUPPRESS  # it could not be complete
+        parser.error(f"it needs the extra `rest` (history-access[rest]): {error}")
+    return {name: one.extra["help_text"] for name, one in ReadFilters.base_filters.items()}
+
+
+def _check_by(by: str) -> None:
+    """The log of what auditors asked keeps a key: not nothing, not too much, and no mark of an erasure."""
+    if not by.strip() or len(by) > KEY_LENGTH or not by.isprintable():
+        raise CommandError(f"--by: say who exports, by key, in 1 to {KEY_LENGTH} printable characters")
+    if by == ERASED:
+        raise CommandError(f"--by: {ERASED!r} is what an erasure leaves behind")
+
+
+def _checked(given: dict[str, str]) -> "ReadFilters":
+    from history_access.api.filters import ParameterError, ReadFilters, checked
+
     parameters = QueryDict(mutable=True)
     parameters.update(given)
     try:

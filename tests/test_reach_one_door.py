@@ -1,0 +1,48 @@
+"""reach-one-door: only the door and what decides on reach can get at sessions and messages."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import history_access
+
+PACKAGE = Path(history_access.__file__).parent
+SHOWS_NO_WORDS = {"primary", "webhooks", "webhooks_of"}
+"""What others may take from the module of the platform's models: none gives a session or a message."""
+
+MAY = {"checks.py", "door.py", "reach.py"}
+"""Besides the models themselves; the checks look at columns, never at rows."""
+
+
+def imported(path: Path) -> Iterator[tuple[str, str]]:
+    """Each module that a file imports, with the name that it takes from it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "*") for alias in node.names)
+
+
+def ways_in() -> Iterator[tuple[str, str]]:
+    """Every import outside the agent platform's own tables by which a file could reach words."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        file = path.relative_to(PACKAGE).as_posix()
+        if file.startswith(("agent_platform/", "models/")):
+            continue
+        for module, name in imported(path):
+            whole = f"{module}.{name}"
+            if module == "history_access.models.platform" and name not in SHOWS_NO_WORDS:
+                yield file, name
+            elif whole == "history_access.models.platform" or "history_access.agent_platform" in whole:
+                yield file, whole
+
+
+def test_reach_one_door() -> None:
+    found = set(ways_in())
+    assert {file for file, _ in found} == MAY
+    assert ("door.py", "message_model") in found
+    assert {name for file, name in found if file == "reach.py"} == {
+        "one_row",
+        "session_model",
+        "turn_model",
+    }
