@@ -7,7 +7,14 @@ from pathlib import Path
 PAGE = Path(__file__).with_name("rules.md")
 TESTS = PAGE.parent.parent / "tests"
 
-PARTS = {"catalog": "Settings", "reach": "Reach", "tool": "Tools", "record": "Record", "danger": "Danger"}
+PARTS = {
+    "catalog": "Settings",
+    "reach": "Reach",
+    "refs": "References",
+    "tool": "Tools",
+    "record": "Record",
+    "danger": "Danger",
+}
 """The first word of a rule's name, and the heading under which it stands."""
 
 SENTENCES = """\
@@ -48,6 +55,16 @@ reach-one-door: One module reads sessions and messages for everybody else, and t
     so.
 reach-same-answer: Whatever is out of reach answers alike, in words and in the number of statements, whether
     or not it exists.
+refs-per-turn: A person hands a turn up to three references when they submit it, by id or by the address of
+    one of the platform's own pages; one that is refused refuses them all, and all are gone with the turn.
+refs-admission: Handing over takes the setting, `runs:read`, and what the person may read at that moment; a
+    trigger hands over nothing, and a submission key stands for one submission.
+refs-not-by-mention: An id in a message, in quoted text, in arguments or in another turn opens nothing.
+refs-within-reach: What was handed over is read within every restrictor of reach, and without history access
+    it is all that can be read.
+refs-two-kinds: A conversation is read as it is now, under rights that are looked at each time; an excerpt is
+    a copy that stays as it was attached and opens nothing else.
+refs-discovery: A person can find and preview what they could hand over, which grants nothing to any turn.
 tool-list: `list_conversations` gives the conversations in reach that moved within a span of time, latest
     first, by days of the workspace's own time zone.
 tool-read: `read_conversation` gives a range of what the person and the agent said, with the names of called

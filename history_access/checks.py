@@ -16,6 +16,7 @@ from history_access.conf import KNOWN, NAMING, conf, unknown_naming_keys
 from history_access.danger_checks import check_danger, check_danger_settings  # noqa: F401
 from history_access.models import AbstractMessage, AbstractSession, AbstractTurn, TurnConversationRead
 from history_access.models.platform import message_model, primary, session_model, turn_model
+from history_access.references.addresses import Address
 from settings_catalog import guards
 from settings_catalog.checks import known_names
 
@@ -36,9 +37,16 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """What the project says in its settings.
 
     E001: HISTORY_ACCESS is no dictionary, or has an unknown key. E002: CONVERSATION_URL is no address with
-    {id}. E013: times without time zones. E014: NAMING_KEYS names no kind of key.
+    {id}. E013: times without time zones. E014: NAMING_KEYS names no kind of key. E015: REFERENCE_URLS is no
+    list of addresses that can be compared.
     """
-    return [*_check_keys(), *_check_conversation_url(), *_check_time_zones(), *_check_naming_keys()]
+    return [
+        *_check_keys(),
+        *_check_conversation_url(),
+        *_check_reference_urls(),
+        *_check_time_zones(),
+        *_check_naming_keys(),
+    ]
 
 
 def _check_keys() -> Iterable[CheckMessage]:
@@ -60,6 +68,23 @@ def _check_conversation_url() -> Iterable[CheckMessage]:
     hint = 'Write it like "https://chat.example/conversations/{id}", or leave it out.'
     message = f"HISTORY_ACCESS['CONVERSATION_URL'] is {url!r}, which is no address with {{id}} in it."
     yield Error(message, hint=hint, id="history_access.E002")
+
+
+def _check_reference_urls() -> Iterable[CheckMessage]:
+    given: object = conf.given.get("REFERENCE_URLS")
+    if given is None:
+        return
+    hint = 'Write a list like ["https://chat.example/agents/{agent}/conversations/{id}"], or leave it out.'
+    if not isinstance(given, list | tuple) or not given:
+        message = f"HISTORY_ACCESS['REFERENCE_URLS'] is {given!r}, which is no list of addresses."
+        yield Error(message, hint=hint, id="history_access.E015")
+        return
+    for pattern in given:
+        try:
+            Address.declared(pattern)
+        except (TypeError, ValueError, AttributeError) as error:
+            message = f"HISTORY_ACCESS['REFERENCE_URLS'] has {pattern!r}, which cannot be compared: {error}."
+            yield Error(message, hint=hint, id="history_access.E015")
 
 
 def _check_time_zones() -> Iterable[CheckMessage]:

@@ -70,7 +70,7 @@ class Conf:
         given = self.given.get("REFERENCE_URLS")
         if given is None:
             return () if self.conversation_url is None else (self.conversation_url,)
-        return tuple(given)
+        return tuple(given) if isinstance(given, list | tuple) else ()
 
     @property
     def trigger_model(self) -> str | None:

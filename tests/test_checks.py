@@ -148,7 +148,14 @@ def test_a_wrong_setting_is_found(settings: Any, check_id: str, changed: Any, sa
 
 
 ANYTHING = [7, "nonsense", "no.such.thing", b"x", [], [1], {}, {"a": 1}, (), ({},), ([], []), NoAuthority]
-OPTIONAL = {"CONVERSATION_URL", "TRIGGER_MODEL", "SHARED_FILES_SETTING", "NAMING_KEYS", "DANGER"}
+OPTIONAL = {
+    "CONVERSATION_URL",
+    "TRIGGER_MODEL",
+    "SHARED_FILES_SETTING",
+    "NAMING_KEYS",
+    "DANGER",
+    "REFERENCE_URLS",
+}
 NONE_OF_THEM = ([], {}, ())
 """What `NAMING_KEYS` may be, and nothing else."""
 

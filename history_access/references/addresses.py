@@ -10,11 +10,14 @@ An address is compared with those that the platform declares, and never fetched 
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 import idna
+
+from history_access.conf import conf
 
 MOST_CHARACTERS = 2_048
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -59,6 +62,15 @@ class Address:
         path = re.escape(found["path"]).replace(r"\{id\}", "(?P<id>[^/]+)")
         path = path.replace(r"\{agent\}", "(?P<agent>[^/]+)")
         return cls(_origin(found), re.compile(path))
+
+
+def declared_addresses() -> tuple[Address, ...]:
+    """The addresses that the platform declares; one that cannot be compared is none (a check says so)."""
+    found = []
+    for pattern in conf.reference_urls:
+        with suppress(ValueError, TypeError, AttributeError):
+            found.append(Address.declared(pattern))
+    return tuple(found)
 
 
 def named(text: Any, addresses: tuple[Address, ...]) -> Named:

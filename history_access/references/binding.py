@@ -8,14 +8,13 @@ from django.utils import timezone
 
 from history_access import door
 from history_access.authority import RUN_READS, person_holds, platform_authority
-from history_access.conf import conf
 from history_access.entries import CONVERSATIONS
 from history_access.models import AbstractTurn, ReferenceKind, ReferenceSubmission, TurnReference
 from history_access.models.platform import primary
 from history_access.models.references import MOST_SUBMISSION_KEY
 from history_access.reach import Handover, handover_of
 from history_access.references import errors
-from history_access.references.addresses import Address, AddressError, Named, named
+from history_access.references.addresses import AddressError, Named, declared_addresses, named
 from history_access.references.bound import MOST_REFERENCES, Reference, locked, shown
 from history_access.turns import TurnFacts
 from settings_catalog.keys import key_text, optional_key_text
@@ -73,7 +72,7 @@ def entry_name(index: int) -> str:
 def read_entry(text: Any, field: str) -> Named:
     """Which conversation a submitted string names; a ReferencesError for one that breaks a rule of form."""
     try:
-        return named(text, tuple(Address.declared(pattern) for pattern in conf.reference_urls))
+        return named(text, declared_addresses())
     except AddressError as error:
         raise errors.invalid(field, str(error)) from None
 
