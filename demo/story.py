@@ -8,6 +8,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.function import FunctionModel
 
 from demo import claims, refusals, report, world
+from demo.handing_over import handed_over
 from demo.loop import run_schedule
 
 
@@ -33,3 +34,4 @@ def told(model: Model | str, given: Path | None) -> Iterator[str]:
     yield from refusals.one_customer_only(inn, now)
     yield from refusals.without_the_right(inn, now, model)
     yield from refusals.switched_off(inn, now, model)
+    yield from handed_over(inn, now)

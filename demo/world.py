@@ -139,6 +139,17 @@ def hold_at(world: World, ceiling: str, *, why: str) -> None:
     changes.set_value("history_access", platform=True, ceiling=ceiling, by=world.operator, why=why)
 
 
+def open_references(world: World) -> Resolution:
+    """Let guests hand their own conversations to a turn of the guests' agent; what then holds."""
+    why = "Guests need not say again what they said before."
+    changes.set_value(
+        "conversation_references", platform=True, ceiling="conversations", by=world.operator, why=why
+    )
+    return changes.set_value(
+        "conversation_references", agent=world.front_desk, value="conversations", by=world.manager, why=why
+    )
+
+
 def confine_front_desk(world: World) -> Resolution:
     """Let the manager give the guests' agent one customer's conversations at a time; what then holds."""
     return changes.set_value(

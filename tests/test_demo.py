@@ -21,11 +21,12 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 
-from demo import claims, refusals
+from demo import claims, handing_over, refusals
 from demo.claims import NotShownError
 from demo.databases import DatabaseURLError, own_url, parsed
 from demo.digest import written
@@ -241,7 +242,7 @@ def test_says_where_its_database_is(runs: dict[str, Run], own: str):
 def test_fits_on_a_screen(own: str):
     lines = [line for line in own.splitlines() if "DATABASE_URL" not in line]
     assert max(map(len, lines)) <= 100
-    assert len(lines) <= 90
+    assert len(lines) <= 105
 
 
 def test_says_nothing_of_this_machine(own: str):
@@ -529,6 +530,16 @@ def test_fails_where_a_refusal_does_not_come(inn: World, monkeypatch: Any):
         with monkeypatch.context() as patched, pytest.raises(NotShownError, match=what):
             patched.setattr(refusals, act, lambda *_, **__: None)  # nobody acts
             list(part_of_the_demo())
+
+
+def test_fails_where_what_was_handed_over_cannot_be_read(inn: World, monkeypatch: Any):
+    guest = get_user_model().objects.create_user("ravi")
+    said = services.open_session(inn.front_desk, person=guest, started_at=YESTERDAY)
+    services.add_message(said, "person", "A boat, please.", at=YESTERDAY)
+    assert "  messages 1 to 1, by reference" in list(handing_over.handed_over(inn, NOW))
+    monkeypatch.setattr(handing_over, "bind_references", lambda *_: None)
+    with pytest.raises(NotShownError, match="handed over could not be read"):
+        list(handing_over.handed_over(inn, NOW))
 
 
 def inn_allows_all_accounts(inn: World) -> None:
