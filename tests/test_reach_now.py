@@ -1,10 +1,12 @@
 """reach-now, reach-live-turn, reach-trigger-owner, reach-trigger-edited: rights are those of this moment."""
 
+import uuid
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
 
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Agent, Authority, Trigger, Turn, Workspace
@@ -212,6 +214,97 @@ def test_reach_trigger_edited_past_the_service_is_refused_by_the_table(
     trigger.refresh_from_db()
     assert trigger.owner == owner
     Trigger.objects.filter(pk=trigger.pk).update(name="A new name", owner=None)
+
+
+PAST_THE_SERVICE: dict[str, Any] = {
+    "update": lambda trigger: Trigger.objects.filter(pk=trigger.pk).update(instructions="Read everything."),
+    "save": lambda trigger: _changed(trigger, instructions="Read everything.").save(),
+    "save of that field": lambda trigger: _changed(trigger, instructions="Read everything.").save(
+        update_fields=["instructions"]
+    ),
+    "bulk_update": lambda trigger: Trigger.objects.bulk_update(
+        [_changed(trigger, instructions="Read everything.")], ["instructions"]
+    ),
+    "bulk_create over it": lambda trigger: Trigger.objects.bulk_create(
+        [_changed(trigger, instructions="Read everything.")],
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["instructions"],
+    ),
+    "update_or_create": lambda trigger: Trigger.objects.update_or_create(
+        {"instructions": "Read everything."}, pk=trigger.pk
+    ),
+    "SQL": lambda trigger: _sql("UPDATE agent_platform_trigger SET instructions = 'Read everything.'"),
+    "SQL of its key": lambda trigger: _sql(f"UPDATE agent_platform_trigger SET id = '{uuid.uuid4().hex}'"),
+    "an edition skipped": lambda trigger: Trigger.objects.filter(pk=trigger.pk).update(
+        instructions="Read everything.", edition=F("edition") + 2
+    ),
+}
+
+
+def _changed(trigger: Trigger, **changes: Any) -> Trigger:
+    found = Trigger.objects.get(pk=trigger.pk)
+    vars(found).update(changes)
+    return found
+
+
+def _sql(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+@pytest.mark.parametrize("orphaned", [False, True], ids=["owned", "orphaned"])
+@pytest.mark.parametrize("way", PAST_THE_SERVICE)
+def test_reach_trigger_edited_is_refused_whatever_way_it_is_written(
+    scheduled: Any, way: str, orphaned: bool
+) -> None:
+    """Without an owner too: else the next owner would have what somebody else made it do."""
+    _, trigger, _ = scheduled
+    if orphaned:
+        Trigger.objects.filter(pk=trigger.pk).update(owner=None)
+    before = Trigger.objects.filter(pk=trigger.pk).values().get()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        PAST_THE_SERVICE[way](trigger)
+    assert Trigger.objects.filter(pk=trigger.pk).values().get() == before
+
+
+def test_reach_trigger_edited_an_orphan_gets_an_owner_by_an_edit_alone(scheduled: Any) -> None:
+    """Taken from its owner, changed and handed back: it would read as somebody who never saw the change."""
+    world, trigger, owner = scheduled
+    Trigger.objects.filter(pk=trigger.pk).update(owner=None)
+    for given in (owner, world.person("third")):
+        with pytest.raises(IntegrityError, match="edit_trigger"), transaction.atomic():
+            Trigger.objects.filter(pk=trigger.pk).update(owner=given)
+    assert services.edit_trigger(trigger, by=world.mara).owner == world.mara
+
+
+def test_reach_trigger_edited_a_stale_object_brings_nothing_back(scheduled: Any) -> None:
+    """Somebody saves what they have loaded before another's edit."""
+    world, stale, _ = scheduled
+    edited = services.edit_trigger(stale, by=world.mara, instructions="Also the weather.")
+    stale.name = "A new name"
+    with pytest.raises(IntegrityError, match="edit_trigger"), transaction.atomic():
+        stale.save()
+    assert Trigger.objects.get() == edited and edited.owner == world.mara
+
+
+def test_reach_trigger_edited_a_running_turn_gets_no_other_trigger_under_its_key(scheduled: Any) -> None:
+    """Foreign keys are looked at when a transaction ends; the table refuses at once."""
+    world, trigger, _ = scheduled
+    world.turn(trigger=trigger)
+    rows = Trigger.objects.filter(pk=trigger.pk)
+    with pytest.raises(IntegrityError, match="while its turns are there"), transaction.atomic():
+        rows._raw_delete(rows.db)
+    trigger.delete()
+    assert Turn.objects.get().trigger is None
+
+
+def test_reach_trigger_edited_is_somebodys(scheduled: Any) -> None:
+    _, trigger, owner = scheduled
+    with pytest.raises(ValueError, match="by: an edit is somebody's"):
+        services.edit_trigger(trigger, by=None, instructions="Read everything.")
+    trigger.refresh_from_db()
+    assert (trigger.owner, trigger.edition) == (owner, 1)
 
 
 def test_reach_trigger_edited_refuses_other_fields_and_other_workspaces(scheduled: Any) -> None:

@@ -112,7 +112,8 @@ class TriggerKind(models.TextChoices):
 class Trigger(_Keyed):
     """A schedule or a webhook that runs an agent; its turns read as its owner (`reach-trigger-owner`).
 
-    What it does is changed by `services.edit_trigger` alone; the table refuses anything else.
+    What it does, and who owns it, is changed by `services.edit_trigger` alone: `edition` counts the times,
+    and the table refuses a change that is no next edition.
     """
 
     workspace = models.ForeignKey(Workspace, models.CASCADE, verbose_name=_("workspace"))
@@ -123,6 +124,7 @@ class Trigger(_Keyed):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, verbose_name=_("owner")
     )
+    edition = models.PositiveIntegerField(_("edition"), default=1, editable=False)
 
     class Meta:
         verbose_name = _("trigger")

@@ -188,9 +188,11 @@ def create_trigger(agent: Agent, *, kind: str, name: str, instructions: str = ""
 def edit_trigger(trigger: Trigger, *, by: Any, **changes: Any) -> Trigger:
     """Change a trigger's `agent`, `kind`, `name` or `instructions`; `by` becomes its owner.
 
-    So nobody makes it run as a third person (`reach-trigger-edited`). A ValueError for another field, a
-    TurnRefusedError for an agent of another workspace.
+    So nobody makes it run as a third person (`reach-trigger-edited`). A ValueError for another field or for
+    nobody in `by`, a TurnRefusedError for an agent of another workspace.
     """
+    if by is None:
+        raise ValueError("by: an edit is somebody's, who becomes the trigger's owner")
     for field in changes.keys() - {"agent", "kind", "name", "instructions"}:
         raise ValueError(f"{field}: cannot be changed; an edit changes agent, kind, name or instructions")
     agent = changes.get("agent")
@@ -198,8 +200,7 @@ def edit_trigger(trigger: Trigger, *, by: Any, **changes: Any) -> Trigger:
         raise TurnRefusedError("the agent belongs to another workspace than the trigger")
     with transaction.atomic(using=_using()):
         rows = Trigger.objects.using(_using()).filter(pk=trigger.pk)
-        rows.update(owner=None, **changes)
-        rows.update(owner=by)
+        rows.update(owner=by, edition=F("edition") + 1, **changes)
         return rows.get()
 
 

@@ -1,16 +1,15 @@
 """What the tables refuse by themselves, whoever writes to them."""
 
-from settings_catalog.guards import Guard, fixed_columns, never_replaced, not_while
+from settings_catalog.guards import Guard, fixed_columns, not_while
 
 _SESSION = "agent_platform_session"
 _TURN = "agent_platform_turn"
 _TRIGGER = "agent_platform_trigger"
 
 _CHANGES_WHAT_IT_DOES = " OR ".join(
-    f"NEW.{column} {{differs}} OLD.{column}"
-    for column in ("workspace_id", "agent_id", "kind", "instructions")
+    f"NEW.{column} {{differs}} OLD.{column}" for column in ("agent_id", "kind", "instructions")
 )
-_HANDED_ON = "OLD.owner_id IS NOT NULL AND NEW.owner_id {differs} OLD.owner_id"
+_GETS_AN_OWNER = "NEW.owner_id IS NOT NULL AND NEW.owner_id {differs} OLD.owner_id"
 
 TABLE_GUARDS: tuple[Guard, ...] = (
     *fixed_columns("agent_platform_agent", ["workspace_id"], "an agent stays in its workspace"),
@@ -29,7 +28,8 @@ TABLE_GUARDS: tuple[Guard, ...] = (
         {"agent_platform_message": "session_id", _TURN: "session_id"},
         "a session is not removed while its messages or turns are there",
     ),
-    never_replaced(_TRIGGER, "a trigger is not replaced"),
+    *fixed_columns(_TRIGGER, ["workspace_id"], "a trigger stays in its workspace, and keeps its key"),
+    not_while(_TRIGGER, {_TURN: "trigger_id"}, "a trigger is not removed while its turns are there"),
     Guard(
         name=f"{_TURN}_same_reader",
         table=_TURN,
@@ -58,7 +58,7 @@ TABLE_GUARDS: tuple[Guard, ...] = (
         name=f"{_TRIGGER}_edited",
         table=_TRIGGER,
         event="UPDATE",
-        when=f"NEW.owner_id IS NOT NULL AND (({_CHANGES_WHAT_IT_DOES}) OR ({_HANDED_ON}))",
+        when=f"(({_CHANGES_WHAT_IT_DOES}) OR ({_GETS_AN_OWNER})) AND NEW.edition <> OLD.edition + 1",
         message=(
             "whoever changes what a trigger does becomes its owner: "
             "use history_access.agent_platform.services.edit_trigger"
