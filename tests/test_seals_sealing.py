@@ -1,6 +1,5 @@
 """record-sealed: every row is sealed once, in order, in batches, whatever interrupts it."""
 
-import itertools
 import random
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import DEFAULT_DB_ALIAS, IntegrityError, OperationalError, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, transaction
 
 from history_access import leaves, seals
 from history_access.erasing import erase_person
@@ -28,15 +27,6 @@ from tests.worlds import World, pages
 
 NOW = datetime.fromisoformat("2026-11-29T17:00:00+00:00")
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
-
-
-def kill() -> None:
-    """The sealer ends here, as when its process is killed: nobody but the database clears up."""
-    if connection.vendor == "sqlite":
-        connection.connection.rollback()  # as whoever opens the file next does
-    else:
-        connection.connection.close()
-    raise OperationalError("killed")
 
 
 def counts() -> list[int]:
@@ -211,47 +201,6 @@ def test_seals_are_exported(db: None) -> None:
         "rows": 2,
         "rows_so_far": 5,
     }
-
-
-def test_seals_are_whole_after_a_kill_at_any_statement(committed_db: None) -> None:
-    """Sealing again misses nothing and repeats nothing."""
-    for at in itertools.count():
-        write_reads(5, seed=at)
-        event(EventKind.ERASE, datetime.now().astimezone(), number=at)
-        ran = itertools.count()
-
-        def kill_there(execute: Any, *rest: Any) -> Any:
-            result = execute(*rest)
-            if next(ran) == at:  # noqa: B023
-                kill()
-            return result
-
-        try:
-            with connection.execute_wrapper(kill_there):
-                seal(size=2)
-        except OperationalError:
-            connection.close()
-            assert findings() == []
-            seal(size=2)
-            assert whole()
-        else:
-            break
-    assert at >= 16
-    assert sum(counts()) == 6 * (at + 1)
-
-
-def test_seals_are_whole_after_a_kill_at_the_commit(
-    committed_db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_reads(3)
-    with monkeypatch.context() as patched:
-        patched.setattr(connection, "_commit", kill)
-        with pytest.raises(OperationalError, match="killed"):
-            seal()
-    connection.close()
-    assert (counts(), findings()) == ([], [])
-    assert seal() == 3
-    assert whole()
 
 
 def test_seals_can_be_ended_between_batches(db: None) -> None:

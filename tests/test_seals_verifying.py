@@ -110,8 +110,8 @@ def test_seals_verify_in_the_same_memory_however_long_the_record_is(
 ) -> None:
     """Behind a connection pooler too, where a cursor would send every row at once.
 
-    Counted at every statement in the rows that PostgreSQL sent for it, which its driver holds, and in Python's
-    blocks: a row that is held takes about thirty.
+    Counted at every statement in the rows that PostgreSQL sent for it, which its driver holds, and in
+    Python's blocks: a row that is held takes about thirty.
     """
     monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", True)
     held: list[int] = []
