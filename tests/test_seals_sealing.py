@@ -176,6 +176,8 @@ def test_seals_tell_what_waits(db: None, monkeypatch: pytest.MonkeyPatch) -> Non
     write_reads(3, NOW + MINUTE, seed=1)
     with clock(NOW + 3 * MINUTE):
         assert (waiting().rows, waiting().oldest) == (3, 2 * MINUTE)
+    with clock(NOW):
+        assert waiting().oldest == timedelta(0), "a clock that was set back makes no age below none"
     monkeypatch.setattr(seals, "MOST_COUNTED", 2)
     assert waiting().rows == 2
 
