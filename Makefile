@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test lint golden bench-audit clean
+.PHONY: help demo test tampering lint golden bench-audit clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
+	@echo "make tampering  every kind of tampering with the record on 200 random records, on both databases"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
 	@echo "make clean   remove the environment and what it made"
 
@@ -18,6 +19,9 @@ demo: $(VENV)/.ready
 
 test: lint
 	@$(RUN) -m tests.run
+
+tampering: $(VENV)/.ready
+	@TAMPERED_RECORDS=200 $(RUN) -m tests.run --no-cov tests/test_seals_tampering.py tests/test_seals_clocks.py
 
 lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff check .

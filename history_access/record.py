@@ -28,7 +28,7 @@ from history_access.models.refusals import MOST_PLACE
 from history_access.reach import Reach, TurnReach, reach_of
 from history_access.signals import conversations_read
 from history_access.turns import TurnFacts, heard_a_webhook, turn_facts
-from settings_catalog.keys import key_text, optional_key_text
+from settings_catalog.keys import key_text, optional_key_text, uuid7_at
 
 Result = TypeVar("Result")
 Bounds = TypeVar("Bounds", bound=TurnReach)
@@ -130,10 +130,16 @@ _OUTSIDE = (
 
 
 def _write(using: str, reach: TurnReach, given: Iterable[Given]) -> None:
-    """One row for each conversation, in one statement; and the names, apart, in one more."""
+    """One row for each conversation, in one statement; and the names, apart, in one more.
+
+    A row's key and its date are of one reading of the clock, which `verify` holds them to: a clock that is
+    set back changes both, a read that is put in again under a new key does not.
+    """
     given, turn, now = list(given), reach.turn, timezone.now()
+    keys = sorted(uuid7_at(now) for _ in given)
     TurnConversationRead.objects.using(using).bulk_create(
         TurnConversationRead(
+            id=key,
             workspace_id=key_text(turn.workspace_id),
             agent_id=key_text(turn.agent_id),
             turn_id=key_text(turn.id),
@@ -151,7 +157,7 @@ def _write(using: str, reach: TurnReach, given: Iterable[Given]) -> None:
             characters=one.characters,
             read_at=now,
         )
-        for one in given
+        for key, one in zip(keys, given, strict=True)
     )
     names = sorted(set(_names(reach, given)))
     RecordedName.objects.using(using).bulk_create(

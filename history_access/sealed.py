@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from history_access import leaves
 from history_access.models import ErasedValue, Seal, SealedKind, SealedRow
+from history_access.models.keyset import in_pages
 
 _CHUNK = 500
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -36,7 +37,7 @@ def batches(using: str, first: int = 0, last: int | None = None) -> Iterator[Bat
     stored = SealedRow.objects.using(using).filter(seal_number__gte=first)
     if last is not None:
         seals, stored = seals.filter(number__lte=last), stored.filter(seal_number__lte=last)
-    yield from _side_by_side(seals.order_by("number").iterator(), _leaves(using, stored))
+    yield from _side_by_side(in_pages(seals, "number", size=_CHUNK), _leaves(using, stored))
 
 
 def _side_by_side(seals: Iterator[Seal], found: Iterator[Leaf]) -> Iterator[Batch]:
@@ -57,7 +58,7 @@ def _side_by_side(seals: Iterator[Seal], found: Iterator[Leaf]) -> Iterator[Batc
 
 
 def _leaves(using: str, stored: "QuerySet[SealedRow]") -> Iterator[Leaf]:
-    ordered = stored.order_by("seal_number", "position").iterator(chunk_size=_CHUNK)
+    ordered = in_pages(stored, "seal_number", "position", "row_id", size=_CHUNK)
     while chunk := list(islice(ordered, _CHUNK)):
         rows = {kind: _rows(using, kind, chunk) for kind in SealedKind}
         erased = _erased(using, chunk)

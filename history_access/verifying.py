@@ -1,13 +1,15 @@
 """Verifying: whether the record is still what was sealed, and where it is not (`record-sealed`).
 
 What it cannot find by itself: rows changed before they were sealed, and a record that was cut off at its end
-or sealed anew as a whole. The last two it finds against a seal that was exported and kept elsewhere.
+or sealed anew as a whole. The last two it finds against a seal that was exported and kept elsewhere. A row
+that was put in with an old date it finds by what earlier seals promise (`Seal.complete_before`); a clock that
+was set back takes the promise back, for all to see (`seals.taken_back`).
 """
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from history_access import leaves
@@ -15,10 +17,15 @@ from history_access.maintenance import Maintenance
 from history_access.models import Seal, SealedKind
 from history_access.models.platform import primary
 from history_access.sealed import Leaf, batches, snapshot
-from history_access.seals import TOLERANCE, digest_of, moment_of, unsealed
+from history_access.seals import TOLERANCE, digest_of, moment_of, time_at, unsealed, was_set_back
 
 Progress = Callable[[int], Any]
 
+ONE_READING = timedelta(seconds=1)
+"""How far a read's date and its key may be apart: they are of one reading of the clock."""
+
+_PAGE = 500
+_TO_THE_SECOND = "%Y-%m-%d %H:%M:%S"
 _DATED: dict[SealedKind, str] = {SealedKind.READ: "read_at", SealedKind.EVENT: "happened_at"}
 
 
@@ -63,8 +70,9 @@ def _findings(using: str, chain: "_Chain", progress: Progress) -> Iterator[Findi
             chain.complete(seal)
             progress(seal.rows)
     yield from chain.end()
+    floor = None if was_set_back(chain.complete_before, time_at(using)) else chain.complete_before
     for kind in _DATED:
-        yield from _check_waiting(using, kind, chain.complete_before)
+        yield from _check_waiting(using, kind, floor)
 
 
 def verify_batches(using: str, first: int, last: int) -> Iterator[Finding]:
@@ -99,9 +107,7 @@ class _Chain:
 
     def complete(self, seal: Seal) -> None:
         """From the next seal on, older rows than this one promised were put in afterwards."""
-        if seal.complete_before is not None:
-            known = self.complete_before or seal.complete_before
-            self.complete_before = max(known, seal.complete_before)
+        self.complete_before = seal.complete_before
 
     def end(self) -> Iterator[Finding]:
         """Whether the exported seal was never met."""
@@ -162,8 +168,9 @@ def _faults_of(leaf: Leaf, maintenance: Maintenance, floor: datetime | None) -> 
         yield "the row was removed"
         return
     kind = SealedKind(leaf.stored.kind)
-    yield from _blank_faults(kind, leaf, maintenance)
-    if _leaf_of(kind, leaf) != leaf.stored.digest:
+    whole = _leaf_of(kind, leaf) == leaf.stored.digest
+    yield from _blank_faults(kind, leaf, maintenance, whole=whole)
+    if not whole:
         yield "the row, or its leaf, was changed after it was sealed"
     yield from _time_faults(kind, leaf.row, floor)
 
@@ -176,13 +183,17 @@ def _leaf_of(kind: SealedKind, leaf: Leaf) -> str | None:
         return None
 
 
-def _blank_faults(kind: SealedKind, leaf: Leaf, maintenance: Maintenance) -> Iterator[str]:
-    """What is blank without an erasure that explains it, or the other way round (`record-erasure`)."""
+def _blank_faults(kind: SealedKind, leaf: Leaf, maintenance: Maintenance, *, whole: bool) -> Iterator[str]:
+    """What is blank without an erasure that explains it, or the other way round (`record-erasure`).
+
+    That a value is erased is said by its `ErasedValue` alone, never by the text in its place: a leaf that is
+    whole was made of that very text, which then is a platform's own key.
+    """
     row = leaf.row or {}
     for column in leaves.ERASABLE[kind]:
         value = leaf.erased.get(column)
         if value is None:
-            if row[column] == leaves.ERASED:
+            if row[column] == leaves.ERASED and not whole:
                 yield f"{column} is blank, and no erasure explains it"
         elif value.event_id in maintenance.faults:
             yield f"{column} refers to an erasure that does not explain it"
@@ -193,17 +204,28 @@ def _blank_faults(kind: SealedKind, leaf: Leaf, maintenance: Maintenance) -> Ite
 
 
 def _time_faults(kind: SealedKind, row: Mapping[str, Any], floor: datetime | None) -> Iterator[str]:
-    """Whether the row is dated when it can have been made: its key says so, and so do earlier seals."""
+    """Whether the row is dated when it can have been made: its key says so, and so do earlier seals.
+
+    An event's key can be older than its date: the erasure refers to it before it is written.
+    """
     dated, made = row[_DATED[kind]], moment_of(row["id"])
     if not isinstance(dated, datetime):
         yield "the row has no date"
-    elif abs(dated - made) > TOLERANCE:
-        yield f"the row is dated {dated:%Y-%m-%d %H:%M}, and its key was made at {made:%Y-%m-%d %H:%M}"
+    elif kind == SealedKind.READ and abs(dated - made) > ONE_READING:
+        yield f"the row is dated {dated:{_TO_THE_SECOND}}, and its key was made at {made:{_TO_THE_SECOND}}"
     elif floor is not None and floor - dated > TOLERANCE:
-        yield f"the row is dated {dated:%Y-%m-%d %H:%M}, and was put in after that time had been sealed"
+        yield f"the row is dated {dated:{_TO_THE_SECOND}}, and was put in after that time had been sealed"
 
 
 def _check_waiting(using: str, kind: SealedKind, floor: datetime | None) -> Iterator[Finding]:
-    for row in unsealed(using, kind).values("id", _DATED[kind]).iterator():
+    for row in _waiting(using, kind):
         for what in _time_faults(kind, row, floor):
             yield Finding(row=row["id"], what=what)
+
+
+def _waiting(using: str, kind: SealedKind) -> Iterator[Mapping[str, Any]]:
+    """The rows that wait for a seal, a page a statement."""
+    since: uuid.UUID | None = None
+    while page := list(unsealed(using, kind, since).values("id", _DATED[kind])[:_PAGE]):
+        yield from page
+        since = page[-1]["id"]

@@ -25,12 +25,13 @@ from history_access.seals import record_event, seal, sealing
 from history_access.testing import lift_guards, put_back_guards
 from history_access.verifying import Finding, verify
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KEYS = ("7", "0c3f", "mara@hollowbrook.example", "Łąkowa 12", "", "none")
 
 
 def key_at(moment: datetime, source: random.Random) -> uuid.UUID:
     """A version 7 key as it is made at a moment."""
-    made = int(moment.timestamp() * 1000) << 80 | 7 << 76 | source.getrandbits(12) << 64
+    made = (moment - EPOCH) // timedelta(milliseconds=1) << 80 | 7 << 76 | source.getrandbits(12) << 64
     return uuid.UUID(int=made | 2 << 62 | source.getrandbits(62))
 
 
@@ -67,11 +68,10 @@ def write_reads(count: int, moment: datetime | None = None, seed: int = 0) -> li
 
 @contextmanager
 def clock(moment: datetime) -> Iterator[None]:
-    """A block in which it is that moment; events get keys of that moment too."""
-    key, source = MaintenanceEvent._meta.get_field("id"), random.Random(moment.timestamp())
+    """A block in which it is that moment, here and at the database."""
     with (
         mock.patch("django.utils.timezone.now", lambda: moment),
-        mock.patch.object(key, "_get_default", lambda: key_at(moment, source)),
+        mock.patch("history_access.seals._database_clock", lambda using: [moment]),
     ):
         yield
 

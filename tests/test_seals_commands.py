@@ -3,23 +3,26 @@
 import io
 import json
 import os
+import re
 import signal
 import sys
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
+from django.utils import timezone
 
 from history_access.management.commands import prune_reads, seal_reads
 from history_access.management.interrupts import Ending
 from history_access.models import MaintenanceEvent, Seal, SealedRow, TurnConversationRead
 from history_access.seals import export, seal
 from history_access.testing import lift_guards
-from tests.sealed_records import findings, write_reads
+from tests.sealed_records import clock, execute, findings, write_reads
 
 pytestmark = pytest.mark.django_db
 
@@ -51,12 +54,19 @@ def test_seals_are_made_by_a_command() -> None:
     write_reads(5)
     assert run("seal_reads", "--size", "2") == ("sealed 5 rows in 3 seals\n", "")
     assert run("seal_reads") == ("sealed 0 rows in 0 seals\n", "")
+    write_reads(1, seed=1)
+    assert run("seal_reads") == ("sealed 1 row in 1 seal\n", "")
     assert run("seal_reads", verbosity=0) == ("", "")
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
-    [(["--every", "0"], "--every: "), (["--every", "nan"], "--every: "), (["--size", "0"], "--size: ")],
+    [
+        *((["--every", number], "--every: seconds are") for number in ("0", "nan", "inf", "86401")),
+        (["--every", "often"], "Error: argument --every: invalid float value: 'often'"),
+        (["--size", "0"], "--size: a seal takes"),
+        (["--size", str(2**70)], "--size: a seal takes"),
+    ],
 )
 def test_seals_are_not_made_with_bad_arguments(arguments: list[str], says: str) -> None:
     assert refused("seal_reads", *arguments).startswith(says)
@@ -113,7 +123,7 @@ def test_seals_are_made_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None
 def test_seals_say_how_far_they_came_when_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     write_reads(4)
     monkeypatch.setattr(Ending, "asked", True)
-    with pytest.raises(CommandError, match="Interrupted: sealed 2 rows in 1 seals") as error:
+    with pytest.raises(CommandError, match="Interrupted: sealed 2 rows in 1 seal") as error:
         run("seal_reads", "--size", "2")
     assert error.value.returncode == 130
 
@@ -154,17 +164,18 @@ def test_ending_ends_a_wait() -> None:
 def test_seals_are_verified_by_a_command() -> None:
     write_reads(3)
     seal()
-    write_reads(2, seed=1)
+    assert run("verify_reads") == ("", "checked 3 sealed rows; 0 wait for a seal\n")
+    write_reads(1, seed=1)
     out, err = run("verify_reads")
     assert out == ""
-    assert err.startswith("checked 3 sealed rows; 2 wait for a seal, the oldest for 0:00:0")
+    assert re.fullmatch(r"checked 3 sealed rows; 1 waits for a seal, the oldest for 0:00:\d\d\n", err)
     assert run("verify_reads", verbosity=0) == ("", "")
 
 
 def test_seals_are_verified_with_findings_a_line_each() -> None:
     key = tampered()
     out, err = io.StringIO(), io.StringIO()
-    with pytest.raises(CommandError, match="not what was sealed: findings 1") as error:
+    with pytest.raises(CommandError, match=r"not what was sealed: 1 finding\.") as error:
         call_command("verify_reads", stdout=out, stderr=err)
     assert error.value.returncode == 1
     assert out.getvalue().splitlines() == [
@@ -173,18 +184,42 @@ def test_seals_are_verified_with_findings_a_line_each() -> None:
     assert err.getvalue().startswith("checked 3 sealed rows; 0 wait for a seal\n")
 
 
+def test_seals_are_verified_with_a_word_of_clocks_that_were_set_back() -> None:
+    """It is no finding, and yet somebody may want to know."""
+    now = timezone.now()
+    for hours in (0, 3):
+        with clock(now - timedelta(hours=hours)):
+            write_reads(1, timezone.now(), seed=hours)
+            seal()
+    _, err = run("verify_reads")
+    assert f"set back before 1 seal (the last: 2 at {now - timedelta(hours=3):%Y-%m-%d %H:%M})" in err
+
+
+@pytest.mark.parametrize("command", ["seal_reads", "verify_reads", "export_seal"])
+def test_seals_say_that_there_are_no_tables_yet(committed_db: None, command: str) -> None:
+    execute("ALTER TABLE history_access_seal RENAME TO elsewhere")
+    try:
+        assert "run `manage.py migrate`" in (said := refused(command))
+        assert "\n" not in said
+    finally:
+        execute("ALTER TABLE elsewhere RENAME TO history_access_seal")
+
+
 def test_seals_are_exported_and_verified_against(tmp_path: Path) -> None:
     write_reads(2)
     seal()
     file = tmp_path / "seal.json"
-    assert run("export_seal", str(file)) == ("", "")
+    assert run("export_seal", str(file)) == (
+        f"wrote seal 1 to {file}; it proves the 2 rows sealed so far\n",
+        "",
+    )
     assert json.loads(file.read_text()) == json.loads(run("export_seal")[0]) == export()
     run("verify_reads", "--against", str(file))
     lift_guards()
     for model in (TurnConversationRead, SealedRow, Seal):
         model.objects.all().delete()
     run("verify_reads")
-    assert "findings 1" in refused("verify_reads", "--against", str(file))
+    assert "1 finding." in refused("verify_reads", "--against", str(file))
 
 
 def test_seals_are_not_exported_over_an_older_one_or_nowhere(tmp_path: Path) -> None:

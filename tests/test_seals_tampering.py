@@ -2,7 +2,8 @@
 
 By itself it finds every kind of `tests.tampering.TAMPERING`. A cut-off end and a rewritten record
 (`OUTSIDE`) it finds only against an exported seal. `NEVER` is what no seal can show.
-`TAMPERED_RECORDS` in the environment says how many random records each kind is tried on (default 20).
+`TAMPERED_RECORDS` in the environment says how many random records each kind is tried on: by default a few, by
+`make tampering` 200.
 """
 
 import os
@@ -11,13 +12,14 @@ from typing import Any
 import pytest
 
 from history_access import leaves
+from history_access.models import TurnConversationRead
 from history_access.seals import export, seal
 from history_access.testing import lift_guards
 from history_access.verifying import Finding
-from tests.sealed_records import SealedRecord, a_read, findings, undone
+from tests.sealed_records import SealedRecord, a_read, erase, findings, undone
 from tests.tampering import NEVER, OUTSIDE, TAMPERING, Place, Tamper
 
-RECORDS = int(os.environ.get("TAMPERED_RECORDS", "20"))
+RECORDS = int(os.environ.get("TAMPERED_RECORDS", "3"))
 
 pytestmark = pytest.mark.django_db
 
@@ -93,10 +95,15 @@ def test_seals_say_what_was_done(kind: str) -> None:
     assert named((number, row), found), [str(one) for one in findings()]
 
 
-def test_seals_find_a_value_that_was_blanked_before_it_was_sealed() -> None:
-    """Nothing was changed since, and yet no erasure explains the blank."""
+def test_seals_do_not_take_a_key_for_an_erasure(db: None) -> None:
+    """A platform's own key may be spelled as what stands in place of an erased one, and be erased in turn."""
     record = SealedRecord(1)
-    new = a_read(record.now, record.source, reader_id=leaves.ERASED)
+    new = a_read(record.now, record.source, reader_id=leaves.ERASED, session_person_id=leaves.ERASED)
     new.save(force_insert=True)
     seal()
-    assert [(one.row, "no erasure explains it" in one.what) for one in findings()] == [(new.pk, True)]
+    assert findings() == []
+    erase(new.pk)
+    assert findings() == []
+    lift_guards()
+    TurnConversationRead.objects.filter(pk=new.pk).update(session_person_id="mara")
+    assert [one.row for one in findings()] == [new.pk]

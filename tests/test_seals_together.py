@@ -10,7 +10,8 @@ import pytest
 from django.db import connection, transaction
 
 from history_access import sealed
-from history_access.models import Seal, SealedRow, TurnConversationRead
+from history_access.erasing import erase_person
+from history_access.models import ErasedValue, Seal, SealedRow, TurnConversationRead
 from history_access.pruning import prune
 from history_access.seals import seal
 from history_access.tools import Toolset, toolset_for
@@ -127,6 +128,34 @@ def test_seals_by_two_sealers_at_once(committed_db: None) -> None:
         assert sum(one.result(60) for one in running) == 120
     assert whole()
     assert Seal.objects.count() == 24
+
+
+def test_seals_by_a_sealer_while_somebody_is_erased(committed_db: None, settings: Any) -> None:
+    """Reads of that person go on being sealed meanwhile: a value is erased with its salt, or not at all."""
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, "NAMING_KEYS": ["person"]}
+    start, ended = threading.Barrier(2), threading.Event()
+    for seed in range(6):
+        write_reads(10, seed=seed)
+
+    def seal_on() -> int:
+        start.wait(20)
+        rows, more = 0, True
+        while more:
+            more = not ended.is_set()
+            rows += seal(size=3)
+        return rows
+
+    with ThreadPoolExecutor(1) as threads:
+        sealer = threads.submit(alongside(seal_on))
+        start.wait(20)
+        erased = erase_person("mara@hollowbrook.example", by="operator", why="asked")
+        ended.set()
+        rows = sealer.result(60)
+    assert erased.values == ErasedValue.objects.count() > 10
+    for column in ("reader_id", "session_person_id"):
+        assert not TurnConversationRead.objects.filter(**{column: "mara@hollowbrook.example"}).exists()
+    assert rows > 0, "the sealer did nothing: the test proves nothing"
+    assert whole()
 
 
 def test_seals_verify_while_they_are_made_and_pruned(

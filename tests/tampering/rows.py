@@ -1,5 +1,6 @@
 """Tampering with rows and with their leaves."""
 
+import uuid
 from datetime import timedelta
 from functools import partial
 
@@ -104,6 +105,22 @@ def an_old_read_is_replayed_under_a_new_key(record: SealedRecord) -> Place:
     row.save(force_insert=True)
     seal()
     return Seal.objects.latest("number").number, row.pk
+
+
+@tampering(TAMPERING)
+def a_read_of_just_now_is_replayed_under_a_new_key(record: SealedRecord) -> Place:
+    row = a_read(record.now - timedelta(seconds=record.source.randrange(2, 60)), record.source)
+    row.save(force_insert=True)
+    row.pk = key_at(record.now, record.source)
+    row.save(force_insert=True)
+    return None, row.pk
+
+
+@tampering(TAMPERING)
+def a_row_is_put_in_under_the_very_first_key(record: SealedRecord) -> Place:
+    new = a_read(record.now, record.source, id=uuid.UUID(int=0))
+    new.save(force_insert=True)
+    return None, new.pk
 
 
 @tampering(TAMPERING)

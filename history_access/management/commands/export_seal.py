@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
+from history_access.management.failures import reason
+from history_access.management.wording import counted
 from history_access.seals import export
 
 
@@ -24,9 +27,12 @@ class Command(BaseCommand):
     def handle(self, *, file: str | None, **options: Any) -> None:
         """Write it; a CommandError where nothing is sealed, or the file cannot be made."""
         try:
-            text = json.dumps(export(), indent=2)
+            exported = export()
         except LookupError as error:
             raise CommandError(f"There is nothing to export: {error.args[0]}. Run seal_reads.") from None
+        except DatabaseError as error:
+            raise CommandError(f"The database failed: {reason(error)}") from error
+        text = json.dumps(exported, indent=2)
         if file is None:
             self.stdout.write(text)
             return
@@ -35,3 +41,8 @@ class Command(BaseCommand):
                 stream.write(f"{text}\n")
         except (OSError, ValueError) as error:
             raise CommandError(f"FILE {file}: {getattr(error, 'strerror', None) or error}") from None
+        if options["verbosity"] > 0:
+            rows = counted(exported["rows_so_far"], "row")
+            self.stdout.write(
+                f"wrote seal {exported['number']} to {file}; it proves the {rows} sealed so far"
+            )

@@ -7,12 +7,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connections, reset_queries
 from tqdm import tqdm
 
+from history_access.management.failures import reason
 from history_access.management.interrupts import INTERRUPTED, Ending, noted_interrupts
+from history_access.management.wording import counted
 from history_access.models.platform import primary
-from history_access.seals import seal_batches
+from history_access.seals import OpenTransactionError, seal_batches
 
 WHOLE_PASS_EVERY = 600.0
 """Seconds between two passes that look for rows of any age; those in between look at new ones."""
+
+_MOST_SECONDS = 86_400
+_MOST_ROWS = 100_000
 
 
 class Command(BaseCommand):
@@ -30,22 +35,25 @@ class Command(BaseCommand):
 
     def handle(self, *, every: float | None, size: int | None, **options: Any) -> None:
         """Seal once and say how much, or until interrupted."""
-        if every is not None and not 0 < every < float("inf"):
-            raise CommandError("--every: seconds are more than 0")
-        if size is not None and size < 1:
-            raise CommandError("--size: a seal takes at least 1 row")
-        with noted_interrupts() as ending:
-            if every is None:
-                self._once(size, ending, shown=options["verbosity"] > 0)
-            else:
-                self._again(every, size, ending)
+        if every is not None and not 0 < every <= _MOST_SECONDS:
+            raise CommandError(f"--every: seconds are more than 0, and at most {_MOST_SECONDS} (a day)")
+        if size is not None and not 1 <= size <= _MOST_ROWS:
+            raise CommandError(f"--size: a seal takes from 1 to {_MOST_ROWS} rows")
+        try:
+            with noted_interrupts() as ending:
+                if every is None:
+                    self._once(size, ending, shown=options["verbosity"] > 0)
+                else:
+                    self._again(every, size, ending)
+        except OpenTransactionError as error:
+            raise CommandError(str(error)) from None
 
     def _once(self, size: int | None, ending: Ending, *, shown: bool) -> None:
         try:
             seals, rows = self._pass(size, ending, quick=False, shown=shown and self.stderr.isatty())
         except DatabaseError as error:
-            raise CommandError(f"The database failed, run it again to go on: {error}") from error
-        told = f"sealed {rows} rows in {seals} seals"
+            raise CommandError(f"The database failed, run it again to go on: {reason(error)}") from error
+        told = f"sealed {counted(rows, 'row')} in {counted(seals, 'seal')}"
         if ending.asked:
             raise CommandError(f"Interrupted: {told}. Run it again to go on.", returncode=INTERRUPTED)
         if shown:
@@ -61,7 +69,7 @@ class Command(BaseCommand):
                 if not quick:
                     whole_pass_at = time.monotonic() + WHOLE_PASS_EVERY
             except DatabaseError as error:
-                self.stderr.write(f"The database failed, trying again in {every:g} s: {error}")
+                self.stderr.write(f"The database failed, trying again in {every:g} s: {reason(error)}")
                 connections[primary()].close()
             reset_queries()  # with DEBUG on, Django would keep the text of every statement
             ending.sleep(every)
