@@ -27,8 +27,7 @@ def answer_problem(error: Exception, context: dict[str, Any]) -> Response | None
         return _parameters(error)
     if isinstance(error, NotLoggedError):
         set_rollback()
-        detail = "What you asked could not be logged, so it is not answered."
-        return _problem(status.HTTP_503_SERVICE_UNAVAILABLE, detail)
+        return _problem(status.HTTP_503_SERVICE_UNAVAILABLE, str(error))
     response = exception_handler(error, context)
     if response is None:
         return None
