@@ -38,8 +38,10 @@ class Authority(SettingsAuthority):
         """A condition that is true while the person holds `permission`.
 
         `permission` is one of the four names above. With an `agent_id` the question is of that agent; with
-        None, of the whole workspace. The condition speaks of the rights tables alone: `Exists(...)`, or
-        several joined by `|`. For "never", answer `Q(pk__in=[])`; an empty `Q()` is an AuthorityError.
+        None, of the whole workspace. `workspace_id` is a key, or an `OuterRef` where the question is of
+        which workspaces: put it into the query, without a look at it. The condition speaks of the rights
+        tables alone: `Exists(...)`, or several joined by `|`. For "never", answer `Q(pk__in=[])`; an empty
+        `Q()` is an AuthorityError.
         """
 
     def may_write_settings(self, person: Any, workspace_id: str) -> bool:

@@ -12,6 +12,9 @@ from settings_catalog.keys import key_text
 class NotLoggedError(Exception):
     """What was asked could not be logged; nothing is answered."""
 
+    def __init__(self) -> None:
+        super().__init__("What you asked could not be logged, so it is not answered.")
+
 
 def log_query(by: object, asked: str, filters: Mapping[str, str]) -> None:
     """Log that `by` (a person, by key) asked for `asked` under these filters, before it is answered.
@@ -24,4 +27,4 @@ def log_query(by: object, asked: str, filters: Mapping[str, str]) -> None:
         with transaction.atomic(using=using):
             row.save(using=using, force_insert=True)
     except DatabaseError as error:
-        raise NotLoggedError("the query could not be logged") from error
+        raise NotLoggedError from error

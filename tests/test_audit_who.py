@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
-from history_access import audited
+from history_access import audited, auditors
 from history_access.agent_platform.models import Authority, Workspace
-from history_access.api import permissions, views
+from history_access.api import views
 from history_access.exporting import RightLostError
 from history_access.models import AuditQuery
 from history_access.queries import log_query
@@ -169,9 +169,9 @@ def test_rights_rows_and_names_are_read_on_the_primary_database(world: World, se
     row, auditor = read_row(world), PEOPLE["workspace_auditor"](world)
     workspace = str(world.hollowbrook.pk)
     settings.DATABASE_ROUTERS = ["tests.routers.ReplicaForReads"]
-    scope = permissions.Scope(person_id=auditor.pk, workspace=workspace, everywhere=False)
+    scope = auditors.Scope(person_id=auditor.pk, workspace=workspace, everywhere=False)
     assert scope.still_holds()
-    assert permissions.fresh_person(auditor.pk) == auditor
+    assert auditors.fresh_person(auditor.pk) == auditor
     for rows in (audited.reads(), audited.conversations_of(row.turn_id), audited.turns_of(row.session_id)):
         assert len(scope.of(rows)) == 1
     assert audited.shown_reads(scope.of(audited.reads()))[0]["id"] == str(row.pk)

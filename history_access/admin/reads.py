@@ -3,42 +3,39 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import BooleanField, Case, QuerySet, Value, When
-from django.http import HttpRequest
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from history_access.admin import filters
-from history_access.admin.names import RecordedNames
+from history_access import audited
+from history_access.admin import columns, filters
+from history_access.admin.auditing import WorkspaceAuditAdmin
+from history_access.admin.visitors import Visitor
+from history_access.admin.waiting import waiting_words
 from history_access.entries import HISTORY_ACCESS
-from history_access.models import Named, TurnConversationRead, What
+from history_access.models import TurnConversationRead, What
 from settings_catalog.admin import words
-from settings_catalog.admin.lists import ReadOnlyAdmin
 
 
 @admin.register(TurnConversationRead)
-class TurnConversationReadAdmin(ReadOnlyAdmin[TurnConversationRead]):
+class TurnConversationReadAdmin(columns.TurnColumns, WorkspaceAuditAdmin[TurnConversationRead]):
     """Reads, newest first; searched by whole keys alone, never by a name.
 
     The table only grows, so it is never counted whole: the list counts and pages through its newest
     thousand rows, and a filter or a key finds the older ones.
     """
 
-    list_display = (
-        "at",
-        "agent",
-        "reader",
-        "given_of",
-        "session_account",
-        "turn_account",
-        "crossed",
-        "how_under",
-    )
+    asked, key = "reads", "read"
+    list_display = ("at", "who", "given_of", "accounts", "how_under")
     list_filter = (
-        filters.WhenFilter,
+        filters.WorkspaceFilter,
+        filters.ReadWhenFilter,
         filters.CrossedFilter,
-        filters.AbsentFilter,
+        filters.AccountAbsentFilter,
+        filters.TurnAccountAbsentFilter,
         filters.HowFilter,
         filters.WhatFilter,
         filters.SettingFilter,
@@ -48,81 +45,85 @@ class TurnConversationReadAdmin(ReadOnlyAdmin[TurnConversationRead]):
         "session_id",
         "agent_id",
         "reader_id",
+        "trigger_id",
         "turn_account_id",
         "session_account_id",
+        "session_person_id",
     )
-    search_help_text = _("The whole key of a turn, a conversation, an agent, a reader or an account.")
+    search_help_text = _(
+        "The whole key of a turn, a conversation, an agent, a person, a trigger or an account."
+    )
     fieldsets = (
-        (None, {"fields": ("at", "given", "characters", "how_under", "crossed")}),
-        (_("Who read"), {"fields": ("workspace", "agent", "reader", "trigger", "turn_id", "turn_account")}),
-        (_("What was read"), {"fields": ("session_id", "session_account")}),
+        (None, {"fields": ("at", "given", "characters", "how_under", "crossed_account")}),
+        (_("Who read"), {"fields": ("workspace", "agent", "reader", "trigger", "turn_key", "turn_account")}),
         (
-            _("Keys"),
-            {
-                "fields": (
-                    "workspace_id",
-                    "agent_id",
-                    "reader_id",
-                    "trigger_id",
-                    "turn_account_id",
-                    "session_account_id",
-                )
-            },
+            _("What was read"),
+            {"fields": ("conversation_key", "conversation_account", "conversation_person")},
         ),
+        (_("Keys"), {"fields": ("keys",)}),
     )
 
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[TurnConversationRead]":
+    def rows(self) -> "QuerySet[TurnConversationRead]":
         """Reads, each with whether it crossed an account line."""
-        crossed = When(TurnConversationRead.crossed_account(), then=Value(True))
-        is_crossed = Case(crossed, default=Value(False), output_field=BooleanField())
-        return super().get_queryset(request).annotate(is_crossed=is_crossed)
+        return audited.reads()
 
     def prepared(self, rows: list[TurnConversationRead]) -> list[TurnConversationRead]:
         """The reads with the names that were recorded beside them."""
-        names = RecordedNames(rows)
-        for row in rows:
-            vars(row)["names"] = names
-        return rows
+        return columns.with_names(rows, audited.shown_reads)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """With how long reads wait unsealed, for those who see the seals, which cover every workspace."""
+        waiting = {"subtitle": waiting_words()} if Visitor.of(request).everywhere else {}
+        return super().changelist_view(request, {**waiting, **(extra_context or {})})
 
     @admin.display(description=_("read at"))
-    def at(self, read: TurnConversationRead) -> str:
+    def at(self, read: TurnConversationRead) -> SafeString:
         """When, to the second."""
         return words.moment(read.read_at)
 
-    @admin.display(description=_("workspace"))
-    def workspace(self, read: Any) -> str:
-        """Its name."""
-        return _name(read, Named.WORKSPACE, read.workspace_id)
-
-    @admin.display(description=_("agent"))
-    def agent(self, read: Any) -> str:
-        """Its name."""
-        return _name(read, Named.AGENT, read.agent_id)
-
-    @admin.display(description=_("read as"))
-    def reader(self, read: Any) -> str:
-        """The name of the person that the turn read as."""
-        return _name(read, Named.PERSON, read.reader_id)
-
-    @admin.display(description=_("trigger"))
-    def trigger(self, read: Any) -> str:
-        """Its name."""
-        return _name(read, Named.TRIGGER, read.trigger_id)
+    @admin.display(description=_("conversation"))
+    def conversation_key(self, read: TurnConversationRead) -> str:
+        """Its key."""
+        return words.inert(read.session_id)
 
     @admin.display(description=_("turn's account"))
     def turn_account(self, read: Any) -> str:
         """Its name."""
-        return _account(read, read.turn_account_id)
+        return columns.account(read, "turn_account")
 
-    @admin.display(description=_("its account"))
-    def session_account(self, read: Any) -> str:
+    @admin.display(description=_("conversation's account"))
+    def conversation_account(self, read: Any) -> str:
         """Its name."""
-        return _account(read, read.session_account_id)
+        return columns.account(read, "conversation_account")
 
-    @admin.display(description=_("crossed"))
-    def crossed(self, read: Any) -> str:
+    @admin.display(description=_("conversation's person"))
+    def conversation_person(self, read: Any) -> str:
+        """The name of the person, where it was recorded."""
+        return columns.name(read, "conversation_person")
+
+    @admin.display(description=_("crossed account"))
+    def crossed_account(self, read: Any) -> str:
         """Whether the conversation's account is not the turn's own; a red cross for "no" would mislead."""
-        return format_html("<strong>{}</strong>", gettext("Yes")) if read.is_crossed else gettext("No")
+        if read.seen["crossed_account"] is None:
+            return gettext("unknown: both accounts were erased")
+        return (
+            format_html("<strong>{}</strong>", gettext("Yes"))
+            if read.seen["crossed_account"]
+            else gettext("No")
+        )
+
+    @admin.display(description=_("accounts"))
+    def accounts(self, read: Any) -> SafeString:
+        """The conversation's and the turn's, and whether the one is not the other."""
+        return columns.lines(
+            (
+                (gettext("conversation's"), self.conversation_account(read)),
+                (gettext("turn's"), self.turn_account(read)),
+                (gettext("crossed"), self.crossed_account(read)),
+            )
+        )
 
     @admin.display(description=_("how"))
     def how_under(self, read: TurnConversationRead) -> str:
@@ -146,15 +147,3 @@ class TurnConversationReadAdmin(ReadOnlyAdmin[TurnConversationRead]):
         if read.what == What.SUMMARY and read.last_number is not None:
             return gettext("summary through message %(last)s") % {"last": read.last_number}
         return read.get_what_display()
-
-
-def _name(read: Any, kind: Named, key: str | None) -> str:
-    names: RecordedNames = read.names
-    return names.of(read, kind, key)
-
-
-def _account(read: Any, key: str | None) -> str:
-    """Its name; the absent account looks like no name, not even like an account that is named "none"."""
-    if key is None:
-        return format_html("<em>{}</em>", gettext("no account"))
-    return _name(read, Named.ACCOUNT, key)

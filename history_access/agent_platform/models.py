@@ -152,6 +152,7 @@ class Session(_Keyed, AbstractSession):
         verbose_name = _("session")
         verbose_name_plural = _("sessions")
         indexes = [
+            models.Index(*_NEWEST_FIRST, name="platform_session_moved", condition=_STANDING),
             models.Index("agent", *_NEWEST_FIRST, name="platform_session_agent", condition=_STANDING),
             models.Index(
                 "agent", "account", *_NEWEST_FIRST, name="platform_session_account", condition=_STANDING

@@ -18,10 +18,10 @@ from history_access import audited, exporting, seals
 from history_access.api import serializers
 from history_access.api.filters import NoFilters, ReadFilters, RefusalFilters
 from history_access.api.pages import KeyPages, Order
-from history_access.api.permissions import Scope, audits_everywhere
 from history_access.api.problems import nothing_here
 from history_access.api.schema import FILE, WORKSPACE, documented
 from history_access.api.views import AuditList, AuditView, Question
+from history_access.auditors import Scope, audits_everywhere
 from history_access.models import Refusal, Seal, TurnConversationRead, TurnReference
 
 _BY_KEY = Order(columns=("pk",), read=(UUID,))

@@ -16,9 +16,10 @@ from rest_framework.response import Response
 
 from history_access.api.filters import AuditFilters, checked, checked_key
 from history_access.api.pages import KeyPages, Order
-from history_access.api.permissions import AuditThrottle, IsActivePerson, Scope, scope_of
+from history_access.api.permissions import AuditThrottle, IsActivePerson, scope_of
 from history_access.api.problems import answer_problem, nothing_here
 from history_access.audited import Row
+from history_access.auditors import Scope
 from history_access.queries import log_query
 
 

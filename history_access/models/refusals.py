@@ -35,7 +35,10 @@ class Refusal(_OfATurn):
         verbose_name = _("refused call")
         verbose_name_plural = _("refused calls")
         ordering = ["-id"]
-        indexes = [models.Index(fields=["turn_id", "workspace_id"], name="history_access_refusal_turn")]
+        indexes = [
+            models.Index(fields=["turn_id", "workspace_id"], name="history_access_refusal_turn"),
+            models.Index(fields=["workspace_id", "id"], name="history_refusal_workspace"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.tool} refused: {self.code}"

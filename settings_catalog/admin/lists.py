@@ -8,7 +8,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.paginator import Paginator
 from django.db.models import Field, Model, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
@@ -95,7 +95,7 @@ class KnownValues(admin.SimpleListFilter):
         return queryset.filter(self.condition(value)) if known else queryset.none()
 
 
-class _PreparedList(ChangeList):
+class PreparedList(ChangeList):
     """A page of rows, each with what its columns show beside it."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -103,6 +103,8 @@ class _PreparedList(ChangeList):
         super().get_results(request)
         shown: Any = self.model_admin
         self.result_list = shown.prepared(list(self.result_list))
+        if not (self.query or self.has_active_filters):
+            self.full_result_count = self.result_count  # and no link to "all" of what is all already
         if self.result_count >= MOST_ROWS:
             more = _("Only the newest %(count)s are shown: search or filter to find the others.")
             messages.info(request, more % {"count": MOST_ROWS})
@@ -112,11 +114,11 @@ class BoundedAdmin(_ModelAdmin[Row]):
     """A list that costs the same however large its table is.
 
     It takes no lookups from the address but those of its own filters (a misspelt one is a 400, and nobody
-    can ask about a column that is not shown), sorts by key alone, and has no facets.
+    can ask about a column that is not shown), keeps its one order, and has no facets.
     """
 
     paginator = BoundedPaginator
-    ordering = ("-pk",)
+    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     sortable_by = ()
     list_per_page = 50
     list_max_show_all = 0
@@ -124,13 +126,16 @@ class BoundedAdmin(_ModelAdmin[Row]):
     show_facets = admin.ShowFacets.NEVER
     actions: Any = None
 
+    class Media:
+        css = {"all": ("settings_catalog/admin.css",)}
+
     def prepared(self, rows: list[Row]) -> list[Row]:
         """The rows of a page, with what their columns show fetched for all of them at once."""
         return rows
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """The list that prepares its rows."""
-        return _PreparedList
+        return PreparedList
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Row | None:
         """One row, prepared like those of a list."""
@@ -172,6 +177,8 @@ class KeySearchAdmin(BoundedAdmin[Row]):
 class ReadOnlyAdmin(KeySearchAdmin[Row]):
     """Pages to look at: nobody adds, changes or deletes here, and a POST is refused."""
 
+    change_form_template = "settings_catalog/admin/read_only.html"
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody adds a row here."""
         return False
@@ -184,10 +191,26 @@ class ReadOnlyAdmin(KeySearchAdmin[Row]):
         """Nobody deletes a row here."""
         return False
 
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """One row; a POST is refused before it is looked for."""
+        if request.method == "POST":
+            raise PermissionDenied
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Nobody deletes a row here, whether it is there or not."""
+        raise PermissionDenied
+
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """What the admin has logged of a row."""
-        if request.method == "POST":
-            raise PermissionDenied
-        return super().history_view(request, object_id, extra_context)
+        """Nothing ever happens to a row here, so there is no history of it."""
+        raise Http404

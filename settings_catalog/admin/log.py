@@ -41,7 +41,7 @@ class SettingChangeAdmin(ReadOnlyAdmin[SettingChange]):
         return rows
 
     @admin.display(description=_("changed at"))
-    def at(self, row: SettingChange) -> str:
+    def at(self, row: SettingChange) -> SafeString:
         """When, to the second."""
         return words.moment(row.changed_at)
 

@@ -24,7 +24,9 @@ NOTHING = "–"
 
 _SHORT = 100
 
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_MOMENT = ("Y-m-d", "H:i:s", "T")
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def inert(name: object) -> str:
@@ -40,9 +42,11 @@ def shortened(text: str) -> str:
     return inert(Truncator(" ".join(text.split())).chars(_SHORT))
 
 
-def moment(when: datetime) -> str:
-    """A time to the second, in the time zone that the admin shows."""
-    return date_format(timezone.localtime(when), "Y-m-d H:i:s T")
+def moment(when: datetime) -> SafeString:
+    """A time to the second, in the time zone that the admin shows; broken into lines between its parts."""
+    local = timezone.localtime(when)
+    parts = format_html_join(" ", "<span>{}</span>", ((date_format(local, form),) for form in _MOMENT))
+    return format_html('<time class="moment" datetime="{}">{}</time>', local.isoformat(), parts)
 
 
 def title(key: str) -> str:

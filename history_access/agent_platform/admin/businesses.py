@@ -77,7 +77,7 @@ class AgentAdmin(_OwnedAdmin[Agent]):
         """The dangerous combinations that hold for the agent now (`danger-warned`)."""
         place = Place.of(agent=agent)
         found = dangers_of(resolve_many(HISTORY_ACCESS.key, [place]))[place]
-        lines = format_html_join("", "<p><strong>{}</strong></p>", ((one.warning,) for one in found))
+        lines = format_html_join("", '<p class="dangerous">{}</p>', ((one.warning,) for one in found))
         return lines or format_html("{}", _("None."))
 
 

@@ -4,14 +4,20 @@ from typing import Any
 
 from django.contrib import admin
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from settings_catalog.admin.words import NOTHING, inert
+from settings_catalog.admin.words import NOTHING, inert, moment
 
 
 class NameColumns:
-    """The names of what a row belongs to; each list joins the tables of those that it shows."""
+    """What a row belongs to, and when it began; each list joins the tables of those whose names it shows."""
+
+    @admin.display(description=_("started"))
+    def started(self, row: Any) -> SafeString:
+        """When, to the second."""
+        return moment(row.started_at)
 
     @admin.display(description=_("name"))
     def own_name(self, row: Any) -> str:
