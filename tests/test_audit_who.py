@@ -190,7 +190,7 @@ def test_a_platform_right_is_looked_up_on_the_primary_database(world: World, set
         group.permissions.add(right)
         person.groups.add(group)
     settings.DATABASE_ROUTERS = ["tests.routers.ReplicaForReads"]
-    assert permissions.audits_everywhere(person.pk) is (way != "neither")
+    assert auditors.audits_everywhere(person.pk) is (way != "neither")
 
 
 def test_a_platform_right_that_is_lost_is_lost_at_the_next_request(world: World) -> None:

@@ -11,9 +11,11 @@ from django.core.management import call_command
 from docs import make_reference, make_rules
 from history_access import conf, door
 from history_access.models import conversations
+from history_access.references import ReferencesError
 from history_access.tools import toolset_for
 from settings_catalog.models import SettingValue
 from settings_catalog.places import Place
+from tests.golden_openapi import references_openapi
 from tests.worlds import World, listed
 
 ROOT = Path(__file__).parent.parent
@@ -122,6 +124,34 @@ def test_the_steps_for_a_backend_developer_run(world: World, capsys: Any) -> Non
     names["show"](turn, session)
     assert str(session.pk) in capsys.readouterr().out
     assert names["why_not"](turn, session) == []
+
+
+def test_what_is_shown_of_references_runs(open_world: World, capsys: Any) -> None:
+    for place in ({"platform": True, "ceiling": "conversations"}, {"agent": open_world.agent}):
+        open_world.set("conversation_references", **place, value="conversations")
+    session = open_world.session("a", "b", "c", "d", person=open_world.mara, title="Yesterday")
+    turn, names = open_world.turn(open_world.mara), dict[str, Any]()
+    for word in ("def hand_over", "def prompt_of", "def quote"):
+        exec(block("docs/backend-developer.md", word), names)
+    assert names["prompt_of"](turn, "Answer.") == "Answer."
+    names["hand_over"](turn, [str(session.pk)], "a key")
+    names["quote"](turn, session)
+    assert "Yesterday" in names["prompt_of"](turn, "Answer.")
+    with pytest.raises(ReferencesError):
+        names["hand_over"](turn, ["https://elsewhere.example/7"])
+    assert capsys.readouterr().out.startswith("422 invalid_reference conversation_references[0]")
+
+
+def test_the_addresses_for_people_are_those_that_there_are() -> None:
+    shown = re.findall(
+        r"^(GET|POST|DELETE) +(/api/references/[^ ?\n]*)", (ROOT / "docs/person.md").read_text(), re.MULTILINE
+    )
+    there = {
+        (method.upper(), re.sub(r"{\w+}", "KEY", path).replace("references/KEY", "references/ID"))
+        for path, methods in references_openapi()["paths"].items()
+        for method in methods
+    }
+    assert set(shown) == there
 
 
 def test_the_settings_that_are_shown_are_those_that_there_are() -> None:
