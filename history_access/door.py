@@ -24,7 +24,7 @@ from django.db.models import (
     Window,
 )
 from django.db.models.aggregates import Sum
-from django.db.models.functions import Coalesce, Greatest, Least, RowNumber
+from django.db.models.functions import Cast, Coalesce, Greatest, Least, RowNumber
 
 from history_access.models import AbstractMessage
 from history_access.models.keyset import beyond, up_to
@@ -266,7 +266,9 @@ def _messages_after() -> Any:
 
 
 def _name(path: str | None) -> Any:
-    return piece(F(path), 0, NAME_CHARACTERS + 1) if path else Value(None, output_field=TextField())
+    """A name as text: a platform may go by numbers."""
+    text = Cast(F(path), TextField()) if path else Value(None, output_field=TextField())
+    return piece(text, 0, NAME_CHARACTERS + 1) if path else text
 
 
 def _looked_up(reach: Reach, key: Any | None) -> Any:
