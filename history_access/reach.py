@@ -15,7 +15,18 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import BooleanField, Case, Exists, ExpressionWrapper, Q, QuerySet, Value, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    Exists,
+    ExpressionWrapper,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast
 
 from history_access.authority import READ_SESSIONS, condition, is_active, platform_authority
 from history_access.entries import ALL_ACCOUNTS, CONVERSATIONS, NONE
@@ -361,7 +372,7 @@ def look_up_person(person_id: Any, workspace_id: Any, agent_id: Any) -> tuple[st
     people = get_user_model()._base_manager.using(primary()).filter(pk=person_id)
     right = _may_read_all(person_id, workspace_id, agent_id)
     granted = ExpressionWrapper(right, output_field=BooleanField())
-    name = get_user_model().USERNAME_FIELD
+    name = Cast(get_user_model().USERNAME_FIELD, TextField())
     row = people.annotate(granted=granted).values_list(name, "granted").first()
     return row or (None, False)
 

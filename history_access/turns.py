@@ -17,6 +17,7 @@ from django.db.models import (
     TextField,
     Value,
 )
+from django.db.models.functions import Cast
 
 from history_access.authority import is_active, platform_authority
 from history_access.entries import CONVERSATION_REFERENCES, HISTORY_ACCESS
@@ -125,10 +126,10 @@ def _fact_columns() -> dict[str, Any]:
         "agent_id": F("session__agent_id"),
         "account_id": F("session__account_id"),
         "trigger_owner_id": _named(turns.trigger_owner),
-        "trigger_name": _named(turns.trigger_name),
-        "workspace_name": _named(sessions.workspace_name, "session__"),
-        "agent_name": _named(sessions.agent_name, "session__"),
-        "account_name": _named(sessions.account_name, "session__"),
+        "trigger_name": _name(turns.trigger_name),
+        "workspace_name": _name(sessions.workspace_name, "session__"),
+        "agent_name": _name(sessions.agent_name, "session__"),
+        "account_name": _name(sessions.account_name, "session__"),
         "time_zone": _named(sessions.time_zone, "session__"),
         "live": Exists(live_turns().filter(pk=OuterRef("pk"))),
         "reader_active": ExpressionWrapper(_somebody_active(), output_field=BooleanField()),
@@ -144,6 +145,11 @@ def _somebody_active() -> Q:
 
 def _named(path: str | None, prefix: str = "") -> Any:
     return F(prefix + path) if path else Value(None, output_field=TextField())
+
+
+def _name(path: str | None, prefix: str = "") -> Any:
+    """A name as text: a platform may go by numbers."""
+    return Cast(_named(path, prefix), TextField())
 
 
 def every_turn() -> "QuerySet[AbstractTurn]":

@@ -110,11 +110,11 @@ def _place(*, agent: Any, workspace: Any, platform: bool) -> Place:
 
 def _check_words(entry: Entry, place: Place, value: Asked, ceiling: Asked, why: str) -> None:
     for field, asked in (("value", value), ("ceiling", ceiling)):
-        if isinstance(asked, str) and not entry.knows(asked):
+        if asked is not None and not isinstance(asked, Unchanged) and not entry.knows(asked):
             raise SettingError(field, f"{asked!r} is not one of {', '.join(entry.values)}")
     if place.level is Level.AGENT and isinstance(ceiling, str):
         raise SettingError("ceiling", "an agent has no ceiling; set one on its workspace or the platform")
-    if not why.strip():
+    if not isinstance(why, str) or not why.strip():
         raise SettingError("why", "say why, for those who read the change log later")
     if len(why) > MAX_WHY or not is_storable(why):
         raise SettingError("why", f"at most {MAX_WHY} characters of plain text")

@@ -37,6 +37,11 @@ def is_storable(text: str) -> bool:
     return _UNSTORABLE.search(text) is None
 
 
+def stored_text(stored: object) -> str | None:
+    """What a column of text holds, as text: SQLite keeps bytes there, too, for who writes past Django."""
+    return stored if stored is None or isinstance(stored, str) else repr(stored)
+
+
 def optional_key_text(key: object | None) -> str | None:
     """Like `key_text`, with the absent key kept absent: 0 and "" are keys, None is none."""
     return None if key is None else key_text(key)

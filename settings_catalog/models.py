@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from settings_catalog.keys import uuid7
+from settings_catalog.keys import stored_text, uuid7
 from settings_catalog.places import Level, Place
 
 
@@ -23,12 +23,13 @@ class _Placed(models.Model):
     @property
     def place(self) -> Place:
         """Where this row stands."""
-        return Place(Level(self.level), self.workspace_id, self.agent_id)
+        return Place(Level(self.level), stored_text(self.workspace_id), stored_text(self.agent_id))
 
 
 _AT_PLATFORM = Q(level=Level.PLATFORM, workspace_id=None, agent_id=None)
 _AT_WORKSPACE = Q(level=Level.WORKSPACE, workspace_id__isnull=False, agent_id=None)
 _AT_AGENT = Q(level=Level.AGENT, workspace_id__isnull=False, agent_id__isnull=False)
+_AT_ONE_PLACE = _AT_PLATFORM | _AT_WORKSPACE | _AT_AGENT
 
 
 class SettingValue(_Placed):
@@ -45,9 +46,7 @@ class SettingValue(_Placed):
         verbose_name_plural = _("settings")
         permissions = [("change_platform_settings", "Can change the settings of the whole platform")]
         constraints = [
-            models.CheckConstraint(
-                condition=_AT_PLATFORM | _AT_WORKSPACE | _AT_AGENT, name="settings_catalog_one_place"
-            ),
+            models.CheckConstraint(condition=_AT_ONE_PLACE, name="settings_catalog_one_place"),
             models.CheckConstraint(
                 condition=~Q(level=Level.AGENT) | Q(ceiling=None), name="settings_catalog_no_agent_ceiling"
             ),
@@ -94,6 +93,9 @@ class SettingChange(_Placed):
         verbose_name_plural = _("changes of settings")
         ordering = ["-id"]
         indexes = [models.Index(fields=["entry", "level", "workspace_id", "agent_id"])]
+        constraints = [
+            models.CheckConstraint(condition=_AT_ONE_PLACE, name="settings_catalog_change_one_place")
+        ]
 
     def __str__(self) -> str:
         return f"{self.entry} on {self.place.phrase}, {self.changed_at:%Y-%m-%d %H:%M}"

@@ -8,7 +8,7 @@ from django.db import router
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from settings_catalog.catalog import Choice, Entry, Lowered, get
-from settings_catalog.keys import is_storable
+from settings_catalog.keys import is_storable, stored_text
 from settings_catalog.models import SettingChange, SettingValue
 from settings_catalog.places import Level, Place
 
@@ -155,15 +155,14 @@ def _logged(place: Place) -> Subquery:
 
 
 def _rows(stored: Iterable[Any]) -> dict[Place, Row]:
-    """What stands where; SQLite keeps bytes in a column of text, and they are no value of any entry."""
+    """What stands where; what is no text is no value of any entry."""
     return {
-        Place(Level(level), workspace, agent): (_text(value), _text(ceiling))
+        Place(Level(level), stored_text(workspace), stored_text(agent)): (
+            stored_text(value),
+            stored_text(ceiling),
+        )
         for level, workspace, agent, value, ceiling in stored
     }
-
-
-def _text(stored: object) -> str | None:
-    return stored if stored is None or isinstance(stored, str) else repr(stored)
 
 
 def _among(places: Iterable[Place]) -> Q:

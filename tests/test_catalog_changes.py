@@ -8,6 +8,7 @@ from django.db import IntegrityError, connection, transaction
 
 from settings_catalog.catalog import CatalogError
 from settings_catalog.changes import SettingError, SettingForbiddenError, set_at, set_value
+from settings_catalog.keys import uuid7
 from settings_catalog.models import SettingChange, SettingValue
 from settings_catalog.places import Place
 from settings_catalog.resolver import resolve
@@ -50,6 +51,18 @@ def test_catalog_change_log_keeps_value_and_ceiling_apart(world):
     assert (change.ceiling_before, change.ceiling_after) == (None, "breeze")
 
 
+def test_catalog_change_log_takes_no_place_that_is_none(world):
+    """Written past us, it could not be shown."""
+    set_value("weather", platform=True, value="storm", by=world.operator, why="the season")
+    change = SettingChange.objects.get()
+    for given in ({"level": "galaxy"}, {"workspace_id": "1"}, {"level": "agent", "agent_id": "1"}):
+        vars(change).update(
+            {"id": uuid7(), "level": "platform", "workspace_id": None, "agent_id": None, **given}
+        )
+        with pytest.raises(IntegrityError, match="change_one_place"), transaction.atomic():
+            change.save(force_insert=True)
+
+
 def test_catalog_change_log_is_silent_where_nothing_changes(world):
     for _ in range(2):
         set_value("weather", platform=True, value="storm", by=world.operator, why="again")
@@ -79,6 +92,11 @@ REFUSED = [
     ("value", {"value": "hurricane"}, "'hurricane' is not one of calm, breeze, storm"),
     ("value", {"value": ""}, "'' is not one of"),
     ("ceiling", {"ceiling": "Storm"}, "'Storm' is not one of"),
+    ("value", {"value": 7}, "7 is not one of"),
+    ("value", {"value": ["storm"]}, "['storm'] is not one of"),
+    ("ceiling", {"ceiling": False}, "False is not one of"),
+    ("by", {"value": "storm", "by": None}, "settings:write is missing"),
+    ("why", {"value": "storm", "why": None}, "say why"),
     ("why", {"value": "storm", "why": "  "}, "say why"),
     ("why", {"value": "storm", "why": "x" * 1001}, "at most 1000"),
     ("why", {"value": "storm", "why": "a\0b"}, "plain text"),

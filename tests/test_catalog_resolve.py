@@ -1,8 +1,10 @@
 """catalog-resolve, catalog-closed, catalog-unknown-is-least, catalog-explains: which value holds, and why."""
 
 import itertools
+from typing import Any
 
 import pytest
+from django.db import DatabaseError, connection, transaction
 
 from settings_catalog.catalog import get
 from settings_catalog.models import SettingValue
@@ -137,6 +139,63 @@ def test_catalog_unknown_is_least_and_shown_as_a_fault(world, stored, column):
     found = resolve("history_access", world.agent)
     assert found.value == "none"
     assert [repr(stored) in fault and column in fault for fault in found.faults] == [True]
+
+
+NO_VALUES: list[Any] = [
+    7,
+    1.5,
+    b"all_accounts",
+    b"\xff",
+    "all_accounts\0",
+    "\0",
+    "x" * 100,
+    "x" * 10_000,
+    "{}",
+    "1",
+]
+
+
+@pytest.mark.parametrize("column", ["value", "ceiling"])
+@pytest.mark.parametrize("stored", NO_VALUES, ids=lambda stored: ascii(stored)[:20])
+def test_catalog_unknown_is_least_whatever_was_written_past_us(world, client, stored, column):
+    """Bytes, NUL, a number, more than the column is long: the least choice, and pages that can be opened."""
+    store(world, "history_access", agent=("all_accounts", None), platform=(None, "all_accounts"))
+    level = "agent" if column == "value" else "platform"
+    sql = f"UPDATE settings_catalog_settingvalue SET {column} = %s WHERE level = '{level}'"
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(sql, [stored])
+    except DatabaseError:
+        assert connection.vendor == "postgresql", "SQLite keeps anything"
+        return
+    found = resolve("history_access", world.agent)
+    assert (found.value, len(found.faults)) == ("none", 1)
+    client.force_login(world.operator)
+    for page in (
+        "",
+        "catalog/",
+        f"add/?entry=history_access&agent={world.agent.pk}",
+        "add/?entry=history_access",
+    ):
+        assert client.get(f"/admin/settings_catalog/settingvalue/{page}").status_code == 200, page
+    assert client.get(f"/admin/agent_platform/agent/{world.agent.pk}/change/").status_code == 200
+    answer = client.get(f"/api/history/agents/{world.agent.pk}/history-access/")
+    assert answer.json()["value"] == "none"
+
+
+def test_catalog_unknown_is_least_at_a_place_that_is_no_text(world, client):
+    """Keys of bytes are nobody's: the row counts nowhere, and is still shown."""
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL keeps text in a column of text")
+    store(
+        world, "history_access", workspace=("all_accounts", "all_accounts"), platform=(None, "all_accounts")
+    )
+    world.set("weather", workspace=world.hollowbrook, value="storm")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE settings_catalog_settingvalue SET workspace_id = CAST(workspace_id AS BLOB)")
+    assert resolve("history_access", world.agent).value == "none"
+    client.force_login(world.operator)
+    assert client.get("/admin/settings_catalog/settingvalue/").status_code == 200
 
 
 def test_catalog_explains_the_other_levels(world):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import IntegrityError, OperationalError, connection, transaction
 
 from history_access.agent_platform import services
@@ -11,7 +12,7 @@ from history_access.models import RecordedName, TurnConversationRead
 from history_access.record import conversations_drawn_on, turns_drawing_on
 from history_access.tools import ToolError, list_conversations, read_conversation, toolset_for
 from settings_catalog.keys import uuid7
-from tests.worlds import World, error, listed, pages
+from tests.worlds import World, error, listed, pages, read
 
 
 def recorded(turn: Any) -> list[dict[str, Any]]:
@@ -95,6 +96,22 @@ def test_record_every_read_says_who_where_how_and_under_which_setting(world: Wor
         ("person", "mara"),
         ("trigger", "Morning digest"),
     }
+
+
+def test_record_every_read_of_a_platform_whose_names_are_numbers(world: World, monkeypatch: Any) -> None:
+    """A user model may name people by an integer, and have neither a username nor a full name."""
+    monkeypatch.setattr(get_user_model(), "USERNAME_FIELD", "id")
+    for name in ("person_name", "account_name", "agent_name"):
+        monkeypatch.setattr(Session, name, "person__id")
+    world.allow("all_accounts")
+    session = world.session("hello", "hi", person=world.mara, account=world.acme)
+    tools, number = world.tools(world.mara, account=world.acme), str(world.mara.pk)
+    assert len(listed(tools)) == 1
+    page = read(tools, session.pk)
+    assert page["conversation"]["quoted"]["account"] == number
+    assert [one["quoted"]["name"] for one in page["messages"]] == [number, number]
+    named = RecordedName.objects.filter(kind__in=("person", "account", "agent"))
+    assert set(named.values_list("name", flat=True)) == {number}
 
 
 @pytest.mark.parametrize(

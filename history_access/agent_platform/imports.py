@@ -132,7 +132,7 @@ def _difference(session: Session, given: GivenConversation, using: str) -> str |
     """The first field in which a line and its stored session differ; None where there is none."""
     pairs = {
         "title": (session.title, given.title[:MAX_TITLE]),
-        "person": (session.person and session.person.get_username(), given.person),
+        "person": (session.person and str(session.person.get_username()), given.person),
         "account": (session.account and session.account.name, given.account),
         "started_at": (session.started_at, given.started_at),
     }

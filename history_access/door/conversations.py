@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, Subquery, TextField, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Cast, Coalesce
 
 from history_access.door.rows import NAME_CHARACTERS, Bounds, Position, SessionHead, SessionRow, Span
 from history_access.models.keyset import beyond, up_to
@@ -124,7 +124,9 @@ def _messages_after() -> Any:
 
 
 def _name(path: str | None) -> Any:
-    return piece(F(path), 0, NAME_CHARACTERS + 1) if path else Value(None, output_field=TextField())
+    """A name as text: a platform may go by numbers."""
+    text = Cast(F(path), TextField()) if path else Value(None, output_field=TextField())
+    return piece(text, 0, NAME_CHARACTERS + 1) if path else text
 
 
 def looked_up(reach: Bounds, key: Any | None) -> Any:

@@ -41,7 +41,7 @@ def is_searchable(term: str) -> bool:
 
 def as_key(field: "Field[Any, Any]", text: str | None) -> Any | None:
     """`text` as a key of this column, or of the table that it points at; None where it can be none."""
-    if text is None or not is_searchable(text):
+    if not isinstance(text, str) or not is_searchable(text):
         return None
     try:
         return getattr(field, "target_field", field).clean(text, None)
