@@ -25,7 +25,7 @@ ACCOUNTS = ["Acme", "Brightside", None]
 
 @dataclass(frozen=True)
 class Cell:
-    """One session, by what the contract asks of it."""
+    """One session, by what the rules ask of it."""
 
     session: Session
     kind: str
@@ -34,7 +34,7 @@ class Cell:
 
 
 def expected(setting: str, person: str, turn: str, turn_account: str | None, cell: Cell) -> bool:
-    """The contract in plain words: may this turn read that session?"""
+    """The rules in plain words: may this turn read that session?"""
     if setting == "none":
         return False
     if turn == "no owner":
