@@ -39,9 +39,10 @@ golden: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	@# Twice --quiet: what pip warns of in the machine's own settings is no news here; its errors are shown.
 	@echo "Making the environment in $(VENV) (once; it takes a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	@$(VENV)/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[postgresql,rest,demo,postgresql-server,test,lint]'
 	@touch $@
 

@@ -71,7 +71,7 @@ class Run:
         return cls(process, folder / "hollowbrook_demo.sqlite3")
 
     def ended(self) -> tuple[str, str, int]:
-        printed, complaints = self.process.communicate(timeout=60)
+        printed, complaints = self.process.communicate(timeout=300)
         return printed, complaints, self.process.returncode
 
     def printed(self) -> str:

@@ -2,14 +2,21 @@
 
 import ast
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import call_command, get_commands, load_command_class
+from django.db import models
+from django.test.utils import isolate_apps
+from django.urls import resolve
 
 from docs import make_reference, make_rules
-from history_access import conf, door
+from history_access import checks, conf, door
+from history_access.agent_platform.models import Authority
+from history_access.authority import person_holds
 from history_access.models import conversations
 from history_access.references import ReferencesError
 from history_access.tools import toolset_for
@@ -194,3 +201,70 @@ def test_the_line_of_an_import_that_is_shown_is_imported(world: World, tmp_path:
     file.write_text(shown.replace("\n", " "), encoding="utf-8")
     call_command("import_conversations", str(file), agent=str(world.agent.pk), no_progress=True, verbosity=0)
     assert world.agent.session_set.get().message_count == 2
+
+
+@isolate_apps()
+def test_the_session_that_is_shown_lacks_no_column_and_no_path(monkeypatch: Any) -> None:
+    """Over a table of agents that has a name, as the example's `crm.Bot` is."""
+    label = {"Meta": type("Meta", (), {"app_label": "crm"}), "__module__": "crm.models"}
+    type("Bot", (models.Model,), {"name": models.TextField(), **label})
+    names = {"__name__": "tests.crm"}
+    exec(block("docs/backend-developer.md", "class Thread"), names)
+    thread = names["Thread"]
+    monkeypatch.setattr(checks, "session_model", lambda: thread)
+    monkeypatch.setitem(checks._MODELS, "SESSION_MODEL", (lambda: thread, checks._MODELS["SESSION_MODEL"][1]))
+    assert {message.id for message in checks.check_models(None)} == {"history_access.E005"}  # not its fault
+
+
+@isolate_apps()
+def test_the_authority_that_is_shown_answers(world: World, monkeypatch: Any) -> None:
+    """Over a table of rights with the example's columns: here, over the agent platform's."""
+    role = {
+        "tenant_id": models.UUIDField(db_column="workspace_id"),
+        "person_id": models.IntegerField(),
+        "may": models.TextField(db_column="permission"),
+        "Meta": type(
+            "Meta", (), {"app_label": "crm", "db_table": Authority._meta.db_table, "managed": False}
+        ),
+        "__module__": "crm.models",
+    }
+    crm = ModuleType("crm.models")
+    crm.TeamRole = type("TeamRole", (models.Model,), role)
+    monkeypatch.setitem(sys.modules, "crm", ModuleType("crm"))
+    monkeypatch.setitem(sys.modules, "crm.models", crm)
+    names: dict[str, Any] = {"__name__": "crm.authority"}
+    exec(block("docs/backend-developer.md", "class CrmAuthority"), names)
+    asked = (names["CrmAuthority"](), world.mara.pk, "sessions:read", world.hollowbrook.pk)
+    assert not person_holds(*asked)
+    world.grant(world.mara)
+    assert person_holds(*asked)
+
+
+def test_the_addresses_that_are_shown_are_there() -> None:
+    urls = ModuleType("urls")
+    exec(block("docs/backend-developer.md", "urlpatterns"), urls.__dict__)
+    told = (ROOT / "docs/auditor.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^GET (/\S+?)(?:\?\S*)?(?:\s|$)", told, re.MULTILINE)
+    assert len(shown) == 6
+    for path in shown:
+        assert resolve(path, urlconf=urls).view_name.startswith("history_access_api:")
+
+
+COMMANDS = [
+    (page.name, command)
+    for page in PAGES
+    for command in re.findall(r"manage\.py ([a-z_]+[^`\n#)]*)", page.read_text(encoding="utf-8"))
+    if page.name != "reference.md"
+]
+
+
+@pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[f"{page}-{told}" for page, told in COMMANDS])
+def test_every_command_that_is_shown_is_there_with_its_options(page: str, command: str) -> None:
+    name = command.split(maxsplit=1)[0]
+    found = load_command_class(get_commands()[name], name)
+    known = {
+        option
+        for action in found.create_parser("manage.py", name)._actions
+        for option in action.option_strings
+    }
+    assert set(re.findall(r"--[a-z-]+", command)) <= known
