@@ -76,6 +76,7 @@ class SessionRow:
     person_id: Any | None
     title: str
     account_name: str | None
+    person_name: str | None
     started_at: datetime
     last_moved_at: datetime
     message_count: int
@@ -94,7 +95,6 @@ class SessionHead(SessionRow):
     summary's length, None where there is no summary.
     """
 
-    person_name: str | None
     trimmed_before: int
     summary: str | None
     summary_characters: int | None
@@ -229,6 +229,7 @@ def _row_columns() -> dict[str, Any]:
         "person_id": F("person_id"),
         "title": piece(F("title"), 0, NAME_CHARACTERS + 1),
         "account_name": _name(sessions.account_name),
+        "person_name": _name(sessions.person_name),
         "started_at": F("started_at"),
         "last_moved_at": F("last_moved_at"),
         "message_count": F("message_count"),
@@ -243,7 +244,6 @@ def _head_columns(summary_from: int | None, most: int) -> dict[str, Any]:
         When(summary__isnull=False, then=characters(F("summary"))), default=None, output_field=IntegerField()
     )
     return {
-        "person_name": _name(session_model().person_name),
         "trimmed_before": F("trimmed_before"),
         "summary": summary,
         "summary_characters": size,

@@ -49,6 +49,7 @@ class Given:
     account_name: str | None
     what: What
     characters: int
+    person_name: str | None = None
     first_number: int | None = None
     last_number: int | None = None
 
@@ -157,6 +158,7 @@ def _names(reach: Reach, given: Iterable[Given]) -> Iterator[tuple[str, str, str
         (Named.PERSON, turn.reader_id, reach.reader_name),
         (Named.TRIGGER, turn.trigger_id, turn.trigger_name),
         *((Named.ACCOUNT, one.account_id, one.account_name) for one in given),
+        *((Named.PERSON, one.person_id, one.person_name) for one in given),
     ]
     for kind, key, name in named:
         if key is not None and name:

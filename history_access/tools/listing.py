@@ -38,7 +38,7 @@ def list_conversations(turn: AbstractTurn | Any, /, **arguments: Any) -> Convers
 
 def listed(turn: AbstractTurn | Any, arguments: Any) -> ConversationList:
     """Like `list_conversations`, with the arguments just as a model sent them."""
-    with noting_refusals(turn, ListConversationsArguments.tool):
+    with noting_refusals(turn, ListConversationsArguments):
         asked = validated(ListConversationsArguments, arguments)
         return run(turn, How.HISTORY, lambda reach: _page(reach, asked))
 
@@ -129,6 +129,7 @@ def _given(row: door.SessionRow, shown: Conversation) -> Given:
         account_id=row.account_id,
         person_id=row.person_id,
         account_name=shown.quoted.account,
+        person_name=row.person_name,
         what=What.TITLE,
         characters=len(shown.quoted.title),
     )

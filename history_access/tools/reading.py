@@ -43,7 +43,7 @@ def read_conversation(turn: AbstractTurn | Any, /, **arguments: Any) -> QuotedCo
 
 def read(turn: AbstractTurn | Any, arguments: Any) -> QuotedConversation:
     """Like `read_conversation`, with the arguments just as a model sent them."""
-    with noting_refusals(turn, ReadConversationArguments.tool):
+    with noting_refusals(turn, ReadConversationArguments):
         asked = validated(ReadConversationArguments, arguments)
         fetch = _summary_page if asked.view == "summary" else _messages_page
         return run(turn, How.HISTORY, lambda reach: fetch(reach, asked))
@@ -170,6 +170,7 @@ def _given_messages(head: door.SessionHead, messages: list[Message]) -> Given:
         account_id=head.account_id,
         person_id=head.person_id,
         account_name=account_name(head),
+        person_name=head.person_name,
         what=What.MESSAGES if messages else What.TITLE,
         characters=sum(len(message.quoted.text or "") for message in messages),
         first_number=messages[0].number if messages else None,
@@ -183,6 +184,7 @@ def _given_summary(head: door.SessionHead, summary: Summary | None) -> Given:
         account_id=head.account_id,
         person_id=head.person_id,
         account_name=account_name(head),
+        person_name=head.person_name,
         what=What.SUMMARY if summary else What.TITLE,
         characters=len(summary.quoted.text) if summary else 0,
         last_number=summary.through if summary else None,
