@@ -9,7 +9,7 @@ writes to tables of its own: nobody who reads a conversation ever waits for it (
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -38,6 +38,10 @@ _ORDER = (SealedKind.EVENT, SealedKind.READ)
 _INSERTED_AT_ONCE = 1_000
 
 
+class OpenTransactionError(RuntimeError):
+    """Asked to seal, erase or prune where it could not commit by itself; nothing was done."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
     """How many rows wait for a seal (at most `MOST_COUNTED` are counted), and for how long the oldest has."""
@@ -56,7 +60,7 @@ def seal_batches(*, size: int | None = None, quick: bool = False) -> Iterator[Se
 
     Rows that were committed late are found, since what counts is that no leaf names them. A `quick` pass
     looks only at rows from shortly before the newest seal on, for a sealer that runs all the time and makes
-    a whole pass now and then. A RuntimeError inside a transaction of the caller's.
+    a whole pass now and then. An OpenTransactionError where it could not commit by itself.
     """
     using = primary()
     size = size or BATCH[connections[using].vendor]
@@ -89,16 +93,29 @@ def sealing(using: str) -> Iterator[None]:
     """A durable transaction in which nobody else seals; for sealing and for maintenance of the record.
 
     It comes before the guards are lifted, always in this order, so that no two wait for each other. On
-    SQLite it is the one transaction that writes. A RuntimeError inside another transaction.
+    SQLite it is the one transaction that writes. An OpenTransactionError inside another transaction, and
+    with AUTOCOMMIT off: there it would report what somebody else may still roll back.
     """
     connection = connections[using]
-    with transaction.atomic(using=using, durable=True):
+    with ExitStack() as stack:
+        if not connection.in_atomic_block and not connection.get_autocommit():
+            raise OpenTransactionError(_OUTSIDE)
+        try:
+            stack.enter_context(transaction.atomic(using=using, durable=True))
+        except RuntimeError:
+            raise OpenTransactionError(_OUTSIDE) from None
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 if len(connection.atomic_blocks) == 1:
                     cursor.execute(_BEGIN_POSTGRESQL)
                 cursor.execute(_NOBODY_ELSE_SEALS)
         yield
+
+
+_OUTSIDE = (
+    "Sealing, erasing and pruning commit each step by themselves: call them outside transaction.atomic(), "
+    "and with AUTOCOMMIT on."
+)
 
 
 def leave_to_others(using: str, started: float) -> None:

@@ -9,7 +9,15 @@ from django.db import DEFAULT_DB_ALIAS, IntegrityError, OperationalError, connec
 
 from history_access import leaves, seals
 from history_access.models import EventKind, Seal, SealedKind, SealedRow
-from history_access.seals import export, record_event, seal, seal_batches, sealing, waiting
+from history_access.seals import (
+    OpenTransactionError,
+    export,
+    record_event,
+    seal,
+    seal_batches,
+    sealing,
+    waiting,
+)
 from history_access.tools import toolset_for
 from tests.sealed_records import clock, event, execute, findings, key_at, whole, write_reads
 from tests.worlds import World, pages
@@ -113,7 +121,7 @@ def test_seals_hold_for_real_reads_and_hide_what_they_hash(world: World) -> None
 
 
 def test_seals_are_made_outside_of_a_transaction(db: None) -> None:
-    with pytest.raises(RuntimeError, match="durable"), transaction.atomic():
+    with pytest.raises(OpenTransactionError, match="call them outside transaction"), transaction.atomic():
         seal()
 
 

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from history_access.management.interrupts import INTERRUPTED, Ending, noted_interrupts
 from history_access.models.platform import primary
-from history_access.seals import seal_batches
+from history_access.seals import OpenTransactionError, seal_batches
 
 WHOLE_PASS_EVERY = 600.0
 """Seconds between two passes that look for rows of any age; those in between look at new ones."""
@@ -34,11 +34,14 @@ class Command(BaseCommand):
             raise CommandError("--every: seconds are more than 0")
         if size is not None and size < 1:
             raise CommandError("--size: a seal takes at least 1 row")
-        with noted_interrupts() as ending:
-            if every is None:
-                self._once(size, ending, shown=options["verbosity"] > 0)
-            else:
-                self._again(every, size, ending)
+        try:
+            with noted_interrupts() as ending:
+                if every is None:
+                    self._once(size, ending, shown=options["verbosity"] > 0)
+                else:
+                    self._again(every, size, ending)
+        except OpenTransactionError as error:
+            raise CommandError(str(error)) from None
 
     def _once(self, size: int | None, ending: Ending, *, shown: bool) -> None:
         try:
