@@ -4,13 +4,14 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test lint golden bench-audit clean
+.PHONY: help demo test lint golden bench-audit bench-erasing clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
 	@echo "make golden  write the JSON Schemas of the tools anew"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
+	@echo "make bench-erasing  how long readers wait while 5,000 values are erased or pruned"
 	@echo "make clean   remove the environment and what it made"
 
 demo: $(VENV)/.ready
@@ -27,6 +28,9 @@ lint: $(VENV)/.ready
 
 bench-audit: $(VENV)/.ready
 	@$(RUN) -m benchmarks.audit_pages
+
+bench-erasing: $(VENV)/.ready
+	@$(RUN) -m benchmarks.erasing
 
 golden: $(VENV)/.ready
 	@$(RUN) -m tests.golden
