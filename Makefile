@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test tampering lint golden bench-audit clean
+.PHONY: help demo test tampering lint golden bench-audit bench-erasing clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
@@ -12,6 +12,7 @@ help:
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
 	@echo "make tampering  every kind of tampering with the record on 200 random records, on both databases"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
+	@echo "make bench-erasing  how long readers wait while 5,000 values are erased or pruned"
 	@echo "make clean   remove the environment and what it made"
 
 demo: $(VENV)/.ready
@@ -31,6 +32,9 @@ lint: $(VENV)/.ready
 
 bench-audit: $(VENV)/.ready
 	@$(RUN) -m benchmarks.audit_pages
+
+bench-erasing: $(VENV)/.ready
+	@$(RUN) -m benchmarks.erasing
 
 golden: $(VENV)/.ready
 	@$(RUN) -m tests.golden

@@ -24,7 +24,7 @@ SEALED_MODELS: dict[SealedKind, type[Model]] = {
 }
 ERASABLE: dict[SealedKind, tuple[str, ...]] = {
     SealedKind.READ: ("reader_id", "session_account_id", "session_person_id", "turn_account_id"),
-    SealedKind.EVENT: (),
+    SealedKind.EVENT: ("by", "why"),
 }
 
 NO_ROWS = hashlib.sha256(b"no rows").hexdigest()

@@ -4,27 +4,23 @@ The seals stay, so the chain still proves everything that is kept. Of a pruned b
 leaves go, salts included; batches of maintenance events are never pruned.
 """
 
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
-from django.apps import apps
 from django.db import connections
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from history_access.apps import HistoryAccessConfig
+from history_access.lifting import check_said, step, without_guards
 from history_access.models import EventKind, Seal, SealedKind, SealedRow, TurnConversationRead
 from history_access.models.platform import primary
-from history_access.models.reads import KEY_LENGTH
-from history_access.seals import BATCH, leave_to_others, record_event, sealing
+from history_access.seals import BATCH, record_event
 from history_access.verifying import verify_batches
-from settings_catalog.guards import Guard, lifted
 
 _MOST_DAYS = 36_500
-_WAIT_FOR_READERS = "SET LOCAL lock_timeout TO '5s'"
 
 
 class PruneError(Exception):
@@ -55,31 +51,19 @@ def prune(
     `by` (a key, not a name) and `why` stand in the event that each transaction writes and seals; `progress`
     is called once that is committed. A `dry_run` returns the same, needs neither and removes nothing.
 
-    A ValueError that names the argument. A PruneError at a batch that does not verify. On PostgreSQL an
-    OperationalError, rather than keep readers waiting for somebody else's transaction. What was committed
-    before stays pruned.
+    A ValueError that names the argument. A PruneError at a batch that does not verify. An OperationalError
+    where somebody's transaction keeps the tables for too long, and an OpenTransactionError inside one of the
+    caller's. What was committed before stays pruned.
     """
     using = primary()
     if not dry_run:
-        _check(by, why)
+        check_said(by, why, "prunes")
     groups = list(_groups(_prunable(using, keep_days, through), BATCH[connections[using].vendor]))
     for group in groups if not dry_run else ():
-        started = time.monotonic()
-        _remove(using, group, by, why)
-        leave_to_others(using, started)
+        step(using, partial(_remove, using, group, by, why))
         if progress is not None:
             progress(group)
     return groups
-
-
-def _check(by: str, why: str) -> None:
-    if not by.strip() or len(by) > KEY_LENGTH:
-        raise ValueError(f"by: say who prunes, in 1 to {KEY_LENGTH} characters")
-    if not why.strip():
-        raise ValueError("why: say why the record is pruned")
-    for name, text in (("by", by), ("why", why)):
-        if "\0" in text or text != text.encode(errors="replace").decode():
-            raise ValueError(f"{name}: has characters that no database stores")
 
 
 def _prunable(using: str, keep_days: int | None, through: int | None) -> "QuerySet[Seal]":
@@ -111,33 +95,20 @@ def _groups(seals: "QuerySet[Seal]", size: int) -> Iterator[Pruned]:
         yield group
 
 
-def _remove(using: str, group: Pruned, by: str, why: str) -> Pruned:
-    connection = connections[using]
-    with sealing(using):
-        _check_whole(using, group)
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute(_WAIT_FOR_READERS)
-        with lifted(connection, _guards()):
-            stored = SealedRow.objects.using(using).filter(seal_number__range=(group.first, group.last))
-            keys = stored.values("row_id")
-            TurnConversationRead.objects.using(using).filter(pk__in=keys).delete()
-            removed, _ = stored.delete()
-        if removed != group.rows:
-            raise PruneError(f"seals {group.first} to {group.last} were pruned by somebody else meanwhile")
-        details = {"first_seal": group.first, "last_seal": group.last, "rows": group.rows}
-        record_event(EventKind.PRUNE, by=by, why=why, details=details, using=using)
-    return group
+def _remove(using: str, group: Pruned, by: str, why: str) -> None:
+    _check_whole(using, group)
+    details = {"first_seal": group.first, "last_seal": group.last, "rows": group.rows}
+    record_event(EventKind.PRUNE, by=by, why=why, details=details, using=using)
+    stored = SealedRow.objects.using(using).filter(seal_number__range=(group.first, group.last))
+    reads = TurnConversationRead.objects.using(using).filter(pk__in=stored.values("row_id"))
+    with without_guards(using, "DELETE", (TurnConversationRead, SealedRow)):
+        reads.delete()
+        removed, _ = stored.delete()
+    if removed != group.rows:
+        raise PruneError(f"seals {group.first} to {group.last} were pruned by somebody else meanwhile")
 
 
 def _check_whole(using: str, group: Pruned) -> None:
     finding = next(verify_batches(using, group.first, group.last), None)
     if finding is not None:
         raise PruneError(f"{finding} (nothing was removed from here on; run verify_reads)")
-
-
-def _guards() -> Iterable[Guard]:
-    """Only what keeps reads and leaves from being deleted."""
-    config = cast("HistoryAccessConfig", apps.get_app_config("history_access"))
-    tables = {TurnConversationRead._meta.db_table, SealedRow._meta.db_table}
-    return [one for one in config.guards() if one.table in tables and one.event == "DELETE"]

@@ -8,12 +8,13 @@ If the commit fails, or anything before it, nothing is handed over (`record-or-n
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from django.db import connections, transaction
 from django.db.models import Count, Max, Min, QuerySet, Sum
 from django.utils import timezone
 
+from history_access.door import SessionRow
 from history_access.models import (
     AbstractTurn,
     How,
@@ -28,6 +29,7 @@ from history_access.models.refusals import MOST_PLACE
 from history_access.reach import Reach, TurnReach, reach_of
 from history_access.signals import conversations_read
 from history_access.turns import TurnFacts, heard_a_webhook, turn_facts
+from history_access.wire import account_name
 from settings_catalog.keys import key_text, optional_key_text, uuid7_at
 
 Result = TypeVar("Result")
@@ -53,9 +55,24 @@ class Given:
     account_name: str | None
     what: What
     characters: int
+    person_name: str | None = None
     first_number: int | None = None
     last_number: int | None = None
     how: How = How.HISTORY
+
+    @classmethod
+    def of(cls, row: SessionRow, *, what: What, characters: int, **more: Any) -> Self:
+        """What is given of a conversation that came through the door."""
+        return cls(
+            session_id=row.id,
+            account_id=row.account_id,
+            person_id=row.person_id,
+            account_name=account_name(row),
+            person_name=row.person_name,
+            what=what,
+            characters=characters,
+            **more,
+        )
 
 
 Fetch = Callable[[Reach], tuple[Result, list[Given]]]
@@ -180,6 +197,7 @@ def _names(reach: TurnReach, given: Iterable[Given]) -> Iterator[tuple[str, str,
         (Named.PERSON, turn.reader_id, reach.reader_name),
         (Named.TRIGGER, turn.trigger_id, turn.trigger_name),
         *((Named.ACCOUNT, one.account_id, one.account_name) for one in given),
+        *((Named.PERSON, one.person_id, one.person_name) for one in given),
     ]
     for kind, key, name in named:
         if key is not None and name:

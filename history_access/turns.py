@@ -105,14 +105,16 @@ def _valid(key: Any) -> Any:
 
 
 def heard_a_webhook(turn: TurnFacts, sessions: Sequence[str]) -> bool:
-    """Whether a webhook started this turn, or a turn of one of these sessions (keys as text)."""
-    hooks = webhooks()
-    if hooks is None:
-        return False
+    """Whether a webhook started a turn of this one's session, or of one of these (keys as text)."""
+    started, hooks = turn_model().started_by_webhook(), webhooks()
+    if started is None:
+        if hooks is None:
+            return False
+        started = Q(trigger_id__in=hooks.values("pk"))
     to_key = session_model()._meta.pk.to_python
-    concerned = Q(pk=turn.id) | Q(session_id__in=[to_key(session) for session in sessions])
     turns: Any = every_turn()
-    return bool(turns.filter(concerned, trigger_id__in=hooks.values("pk")).exists())
+    concerned = turns.filter(session_id__in=[turn.session_id, *map(to_key, sessions)])
+    return bool(concerned.filter(started).exists())
 
 
 def _fact_columns() -> dict[str, Any]:

@@ -60,10 +60,12 @@ def a_read(moment: datetime, source: random.Random, **given: Any) -> TurnConvers
     return TurnConversationRead(**{**values, **given})
 
 
-def write_reads(count: int, moment: datetime | None = None, seed: int = 0) -> list[TurnConversationRead]:
+def write_reads(
+    count: int, moment: datetime | None = None, seed: int = 0, **given: Any
+) -> list[TurnConversationRead]:
     """Random reads of one moment (None: now), committed or in the test's transaction."""
     source, moment = random.Random(seed), moment or datetime.now(UTC)
-    return TurnConversationRead.objects.bulk_create(a_read(moment, source) for _ in range(count))
+    return TurnConversationRead.objects.bulk_create(a_read(moment, source, **given) for _ in range(count))
 
 
 @contextmanager

@@ -16,7 +16,11 @@ from django.utils import timezone
 
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Account, Agent, Message, Session, Turn, Workspace
-from history_access.agent_platform.services import SessionClosedError, TurnRefusedError
+from history_access.agent_platform.services import (
+    ErasedSourceError,
+    SessionClosedError,
+    TurnRefusedError,
+)
 from tests.worlds import NOON, World
 
 
@@ -208,6 +212,43 @@ def test_tool_summary_goes_with_what_is_erased_and_stays_with_what_is_trimmed(
     services.trim_session(session, before=2, erasure=erasure)
     session.refresh_from_db()
     assert session.summary == kept
+
+
+def test_tool_summary_that_draws_on_what_was_erased_is_not_written_again(world: World) -> None:
+    """By a compaction that read the messages before; one that begins after them is taken."""
+    session = world.session("a", "b", "c", person=world.mara)
+    services.trim_session(session, before=3, erasure=True)
+    services.trim_session(session, before=2, erasure=True)
+    for first in ({}, {"first": 1}, {"first": 2}):
+        with pytest.raises(ErasedSourceError, match="first: an erasure took messages"):
+            services.summarize_session(session, "They talked.", through=3, **first)
+    session.refresh_from_db()
+    assert (session.summary, session.summary_through, session.erased_before) == (None, None, 3)
+    services.summarize_session(session, "They went on.", first=3, through=3)
+    session.refresh_from_db()
+    assert (session.summary, session.summary_through) == ("They went on.", 3)
+
+
+def test_tool_summary_may_draw_on_what_was_trimmed_to_save_room(world: World) -> None:
+    session = world.session("a", "b", "c", person=world.mara)
+    services.trim_session(session, before=3)
+    services.summarize_session(session, "They talked.", through=3)
+    session.refresh_from_db()
+    assert session.summary == "They talked."
+
+
+def test_tool_summary_and_an_erasure_at_once_leave_none(open_world: World) -> None:
+    """A compaction that writes again and again never brings back what goes meanwhile."""
+    session = open_world.session(*"abcdef", person=open_world.mara)
+
+    def summarize() -> None:
+        for _ in range(30):
+            services.summarize_session(session, "They talked.", through=6)
+
+    raised = at_once(summarize, summarize, lambda: services.trim_session(session, before=4, erasure=True))
+    assert all(isinstance(error, ErasedSourceError) for error in raised)
+    session.refresh_from_db()
+    assert (session.summary, session.erased_before) == (None, 4)
 
 
 @pytest.mark.parametrize(

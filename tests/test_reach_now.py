@@ -168,12 +168,13 @@ def test_reach_trigger_owner_a_turn_has_one_reader(world: World) -> None:
     for given in ({}, {"sender": world.mara, "trigger": trigger}):
         with pytest.raises(TurnRefusedError, match="a sender or a trigger"):
             services.start_turn(session, **given)
-    with pytest.raises(IntegrityError), transaction.atomic():
+    with pytest.raises(IntegrityError, match="one_reader"), transaction.atomic():
         Turn.objects.create(
             workspace=world.hollowbrook,
             session=session,
             sender=world.mara,
             trigger=trigger,
+            trigger_kind=trigger.kind,
             started_at=session.started_at,
         )
 

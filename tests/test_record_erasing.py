@@ -1,5 +1,9 @@
 """record-erasure: what names a person goes, the fact stays, and seals verify only by the sealed event."""
 
+import io
+import re
+import signal
+import sys
 from typing import Any
 
 import pytest
@@ -8,6 +12,7 @@ from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
+from history_access import blanking
 from history_access.erasing import erase_conversations, erase_person
 from history_access.leaves import ERASED
 from history_access.models import (
@@ -20,11 +25,12 @@ from history_access.models import (
     WrittenPlace,
 )
 from history_access.record import wrote
-from history_access.seals import seal
+from history_access.seals import record_event, seal
 from history_access.testing import lift_guards, put_back_guards
 from history_access.tools import read_conversation
 from history_access.verifying import verify
 from settings_catalog.models import SettingChange
+from tests.test_seals_commands import Terminal
 from tests.worlds import World
 
 WHO = {"by": "auditor", "why": "the person asked"}
@@ -65,6 +71,7 @@ def test_record_erasure_removes_the_names_and_keeps_the_fact(drawn: Any) -> None
     before = list(TurnConversationRead.objects.order_by("id").values())
     erased = erase_person(drawn.jonas, **WHO)
     assert "jonas" not in dump()
+    assert not WrittenPlace.objects.filter(place__contains="jonas").exists()
     assert (erased.names, erased.values) == (1, 0)
     assert list(TurnConversationRead.objects.order_by("id").values()) == before
     assert findings() == []
@@ -156,15 +163,19 @@ def test_record_erasure_leaves_the_guards_standing(drawn: Any, settings: Any) ->
             model._base_manager.update(**{model._meta.pk.attname: model._meta.pk.get_default() or 1})
 
 
-def test_record_erasure_that_fails_changes_nothing(drawn: Any, settings: Any, monkeypatch: Any) -> None:
+def test_record_erasure_that_fails_changes_no_guarded_table(
+    drawn: Any, settings: Any, monkeypatch: Any
+) -> None:
+    """Only the places, which nothing guards, are done by then."""
     naming(settings, "person")
     seal()
+    WrittenPlace.objects.update(place="workspace/digest.md")
     before = dump()
 
     def fail(*args: Any, **given: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("history_access.erasing.record_event", fail)
+    monkeypatch.setattr("history_access.blanking.record_event", fail)
     with pytest.raises(ZeroDivisionError):
         erase_person(drawn.jonas, **WHO)
     assert dump() == before
@@ -175,13 +186,26 @@ def test_record_erasure_that_fails_changes_nothing(drawn: Any, settings: Any, mo
     ("given", "rule"),
     [
         ({"by": " "}, "by: say who erases"),
+        ({"by": "x" * 256}, "by: say who erases"),
+        ({"by": "a\0b"}, "by: say who erases"),
+        ({"by": "a\u202eb"}, "by: say who erases"),
+        ({"by": "a\ud800"}, "by: say who erases"),
+        ({"by": ERASED}, "by: '(erased)' is what an erasure leaves behind"),
+        ({"by": "mara"}, "by: names whom it erases"),
         ({"why": ""}, "why: say why"),
+        ({"why": "x" * 1001}, "why: say why"),
+        ({"why": "a\0b"}, "why: has characters that no database stores"),
+        ({"why": "Mara asked"}, "why: names whom it erases"),
         ({"person": None}, "not everything"),
+        ({"person": "nobody@hollowbrook.example"}, "person: nothing is known by the key 'nobody@"),
+        ({"person": 2**70}, "person: nothing is known by the key"),
+        ({"accounts": ["acme"]}, "accounts: nothing is known by the key 'acme'"),
+        ({"names": [""]}, "names: each is a name"),
     ],
 )
 def test_record_erasure_refuses_what_is_not_said(open_world: World, given: dict[str, Any], rule: str) -> None:
     asked = {"person": open_world.mara, **WHO, **given}
-    with pytest.raises(ValueError, match=rule):
+    with pytest.raises(ValueError, match=re.escape(rule)):
         erase_person(asked.pop("person"), **asked)
     with pytest.raises(ValueError, match="at least one"):
         erase_conversations([], **WHO)
@@ -196,24 +220,70 @@ def test_record_erasure_by_command(drawn: Any, capsys: Any, tmp_path: Any) -> No
     """A plain summary first, a dry run that changes nothing, and a written report."""
     key, report = str(drawn.jonas.pk), tmp_path / "report.txt"
     dry = command(capsys, "erase_person", key, "--dry-run", "--by", "auditor", "--why", "asked")
-    assert "would remove 1 name" in dry and "workspace/digest.md" in dry
-    assert "jonas" in dump()
+    assert dry.startswith("To be removed: 1 name and 0 keys or mentions.") and "workspace/digest.md" in dry
+    assert "Removed" not in dry and "jonas" in dump()
     arguments = ("--by", "auditor", "--why", "asked", "--yes", "--report", str(report))
     done = command(capsys, "erase_person", key, *arguments)
-    assert "removed 1 name" in done
-    assert "workspace/digest.md" in report.read_text()
+    assert done.startswith("To be removed: 1 name") and "Removed: 1 name and 0 keys" in done
+    assert "workspace/digest.md" in report.read_text() and "Removed: 1 name" in report.read_text()
     assert "jonas" not in dump()
     command(capsys, "erase_conversations", str(drawn.source.pk), "--by", "auditor", "--why", "asked", "--yes")
     assert MaintenanceEvent.objects.count() == 2
 
 
 def test_record_erasure_by_command_asks_before_it_acts(drawn: Any, monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.setattr("builtins.input", lambda prompt: "no")
-    with pytest.raises(CommandError, match="Nothing was erased"):
-        call_command("erase_person", str(drawn.jonas.pk), "--by", "auditor", "--why", "asked")
+    arguments = ("erase_person", str(drawn.jonas.pk), "--by", "auditor", "--why", "asked")
+    for typed, says in ((Terminal("no\n"), "Nothing was erased"), (io.StringIO("yes\n"), "--yes: is needed")):
+        monkeypatch.setattr(sys, "stdin", typed)
+        with pytest.raises(CommandError, match=says):
+            call_command(*arguments)
     assert "jonas" in dump()
-    with pytest.raises(CommandError, match="why"):
-        call_command("erase_person", "1", "--by", "auditor", "--why", " ", "--yes")
+    monkeypatch.setattr(sys, "stdin", Terminal("yes\n"))
+    call_command(*arguments)
+    assert "jonas" not in dump()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("1", "--why", " "), "--why: say why"),
+        (("1", "--why", "asked", "--by", "x" * 300), "--by: say who erases"),
+        (("999", "--why", "asked"), "person: nothing is known by the key '999'"),
+        (("1", "--why", "asked", "--account", "x"), "--account: nothing is known by the key 'x'"),
+        (("1", "--why", "asked", "--name", " "), "--name: each is a name"),
+        (("1", "--why", "asked", "--report", "/nowhere/report.txt"), "--report /nowhere/report.txt: No such"),
+    ],
+)
+def test_record_erasure_by_command_names_what_is_wrong(drawn: Any, given: Any, says: str) -> None:
+    arguments = [str(drawn.jonas.pk) if one == "1" else one for one in given]
+    with pytest.raises(CommandError, match=re.escape(says)):
+        call_command("erase_person", "--by", "auditor", *arguments, "--yes")
+    assert "jonas" in dump()
+
+
+def test_record_erasure_by_command_ends_between_two_steps(
+    drawn: Any, settings: Any, monkeypatch: Any
+) -> None:
+    """Ctrl-C is obeyed once a step is committed; what was done verifies, and the next run goes on."""
+    naming(settings, "person")
+    monkeypatch.setattr(blanking, "CHUNK", 1)
+    key = str(drawn.jonas.pk)
+    arguments = ("erase_person", key, "--by", "auditor", "--why", "asked", "--yes")
+
+    def interrupt(kind: Any, **given: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return record_event(kind, **given)
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(blanking, "record_event", interrupt)
+        with pytest.raises(CommandError, match="Interrupted: what was removed stays so") as raised:
+            call_command(*arguments)
+    assert raised.value.returncode == 130
+    assert TurnConversationRead.objects.filter(session_person_id=key).count() == 1
+    assert findings() == []
+    call_command(*arguments)
+    assert not TurnConversationRead.objects.filter(session_person_id=key).exists()
+    assert "jonas" not in dump() and findings() == []
 
 
 def test_record_erasure_of_somebody_who_goes_on_reading(drawn: Any, settings: Any, monkeypatch: Any) -> None:

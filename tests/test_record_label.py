@@ -3,14 +3,16 @@
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from history_access.agent_platform import services
-from history_access.models import TurnConversationRead
+from history_access.agent_platform.models import Trigger, Turn
+from history_access.models import AbstractTurn, TurnConversationRead
 from history_access.reach import NoTurnError
 from history_access.record import drawn_on, wrote
 from history_access.signals import conversations_read
 from history_access.tools import list_conversations, read_conversation
-from tests.worlds import World
+from tests.worlds import NOON, World
 
 
 @pytest.fixture
@@ -55,10 +57,64 @@ def test_record_label_tells_of_a_webhook(told: World, kind: str, heard: bool) ->
     assert drawn_on(reading).webhook is heard
 
 
-def test_record_label_needs_no_triggers(told: World, settings: Any) -> None:
-    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, "TRIGGER_MODEL": None}
+def edited(told: World, trigger: Any) -> None:
+    kind = "schedule" if trigger.kind == "webhook" else "webhook"
+    services.edit_trigger(trigger, by=told.mara, kind=kind)
+
+
+def deleted(told: World, trigger: Any) -> None:
+    trigger.delete()
+
+
+@pytest.mark.parametrize("change", [edited, deleted])
+@pytest.mark.parametrize(("kind", "heard"), [("webhook", True), ("schedule", False)])
+def test_record_label_tells_of_a_webhook_whatever_became_of_it(
+    told: World, kind: str, heard: bool, change: Any
+) -> None:
+    """What a webhook said stays a stranger's words, and what a schedule said never becomes that."""
+    trigger = services.create_trigger(told.agent, kind=kind, name="Hook", by=told.mara)
+    started, reading = told.turn(trigger=trigger), told.turn(told.mara)
+    read_conversation(reading, conversation_id=str(started.session_id))
+    change(told, trigger)
+    assert (drawn_on(started).webhook, drawn_on(reading).webhook) == (heard, heard)
+
+
+@pytest.mark.parametrize(("kind", "heard"), [("webhook", True), ("schedule", False)])
+def test_record_label_tells_of_a_webhook_that_spoke_before_in_the_same_conversation(
+    told: World, kind: str, heard: bool
+) -> None:
+    trigger = services.create_trigger(told.agent, kind=kind, name="Hook", by=told.mara)
+    session = told.turn(trigger=trigger).session
+    assert drawn_on(services.start_turn(session, sender=told.mara)).webhook is heard
+
+
+def test_record_label_a_turn_keeps_the_kind_that_its_trigger_has_now(told: World) -> None:
+    """Not what the object at hand remembers; and the table lets nobody change or leave it out."""
+    stale = services.create_trigger(told.agent, kind="schedule", name="Hook", by=told.mara)
+    services.edit_trigger(stale, by=told.mara, kind="webhook")
+    turn = told.turn(trigger=stale)
+    assert turn.trigger_kind == "webhook"
+    turns = Turn.objects.filter(pk=turn.pk)
+    with pytest.raises(IntegrityError, match="keeps the kind"), transaction.atomic():
+        turns.update(trigger_kind="schedule")
+    given = {"workspace": told.hollowbrook, "session": turn.session, "started_at": NOON}
+    with pytest.raises(IntegrityError, match="turn_keeps_kind"), transaction.atomic():
+        Turn.objects.create(**given, trigger=stale)
+
+
+def test_record_label_of_a_platform_whose_turns_keep_no_kind(
+    told: World, settings: Any, monkeypatch: Any
+) -> None:
+    """Then its triggers say what they are now; without any, nothing is known of webhooks."""
+    monkeypatch.setattr(Turn, "started_by_webhook", AbstractTurn.started_by_webhook)
     trigger = services.create_trigger(told.agent, kind="webhook", name="Hook", by=told.mara)
-    assert drawn_on(told.turn(trigger=trigger)).webhook is False
+    started = told.turn(trigger=trigger)
+    assert drawn_on(started).webhook is True
+    edited(told, trigger)
+    assert drawn_on(started).webhook is False
+    edited(told, Trigger.objects.get(pk=trigger.pk))
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, "TRIGGER_MODEL": None}
+    assert drawn_on(started).webhook is False
 
 
 def test_record_label_signal_on_every_read_and_on_nothing_else(told: World) -> None:

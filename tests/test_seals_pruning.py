@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from history_access import pruning, seals
+from history_access import lifting, seals
 from history_access.models import (
     ErasedValue,
     MaintenanceEvent,
@@ -245,7 +245,8 @@ def test_seals_are_not_pruned_while_somebody_would_be_kept_waiting(
 ) -> None:
     """A reader's long transaction holds the table: pruning gives up, and does not queue before the others."""
     batches(1, 1)
-    monkeypatch.setattr(pruning, "_WAIT_FOR_READERS", "SET LOCAL lock_timeout TO '50ms'")
+    monkeypatch.setattr(lifting, "PATIENCE", "50ms")
+    monkeypatch.setattr(lifting, "PAUSES", (0.01,))
     inserted, go_on = threading.Event(), threading.Event()
 
     def hold() -> None:

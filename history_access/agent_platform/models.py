@@ -139,7 +139,10 @@ _NEWEST_FIRST = (F("last_moved_at").desc(), F("id").desc())
 
 
 class Session(_Keyed, AbstractSession):
-    """One conversation. Written by `services`, which keeps counts and times right under concurrency."""
+    """One conversation. Written by `services`, which keeps counts and times right under concurrency.
+
+    `erased_before` is the first number whose words no erasure took: no summary may draw on those before.
+    """
 
     workspace = models.ForeignKey(Workspace, models.CASCADE, verbose_name=_("workspace"))
     agent = models.ForeignKey(Agent, models.CASCADE, verbose_name=_("agent"), db_index=False)
@@ -147,6 +150,7 @@ class Session(_Keyed, AbstractSession):
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, verbose_name=_("person")
     )
+    erased_before = models.PositiveIntegerField(_("erased before"), default=1)
 
     class Meta:
         verbose_name = _("session")
@@ -205,7 +209,10 @@ class Message(_Keyed, AbstractMessage):
 
 
 class Turn(_Keyed, AbstractTurn):
-    """One run of the agent inside a session, sent by a person or started by a trigger."""
+    """One run of the agent inside a session, sent by a person or started by a trigger.
+
+    It keeps the kind of its trigger, since triggers are edited and deleted (`record-label`).
+    """
 
     workspace = models.ForeignKey(Workspace, models.CASCADE, verbose_name=_("workspace"))
     session = models.ForeignKey(Session, models.CASCADE, related_name="turns", verbose_name=_("session"))
@@ -213,19 +220,31 @@ class Turn(_Keyed, AbstractTurn):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, verbose_name=_("sender")
     )
     trigger = models.ForeignKey(Trigger, models.SET_NULL, null=True, blank=True, verbose_name=_("trigger"))
+    trigger_kind = models.CharField(
+        _("kind of its trigger"), max_length=10, choices=TriggerKind.choices, blank=True, default=""
+    )
 
     class Meta:
         verbose_name = _("turn")
         verbose_name_plural = _("turns")
         constraints = [
             models.CheckConstraint(
+                condition=Q(trigger__isnull=True) | Q(trigger_kind__in=TriggerKind.values),
+                name="agent_platform_turn_keeps_kind",
+            ),
+            models.CheckConstraint(
                 condition=Q(sender__isnull=True) | Q(trigger__isnull=True),
                 name="agent_platform_turn_one_reader",
-            )
+            ),
         ]
 
     def __str__(self) -> str:
         return f"turn {self.pk}"
+
+    @classmethod
+    def started_by_webhook(cls) -> Q:
+        """Those that were started by what was a webhook then, whatever became of it."""
+        return Q(trigger_kind=TriggerKind.WEBHOOK)
 
     @property
     def account_id(self) -> Any:

@@ -25,6 +25,10 @@ class TurnRefusedError(ValueError):
     """A turn, session or trigger was asked for that mixes workspaces, or has no one reader."""
 
 
+class ErasedSourceError(ValueError):
+    """A summary draws on what an erasure took; it was not written."""
+
+
 def storable(text: str) -> str:
     """The text with NUL and lone surrogates replaced: no database keeps both (`tool-text-is-hostile`)."""
     return text.replace("\0", REPLACEMENT).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -116,7 +120,8 @@ def start_turn(
     """
     if (sender is None) == (trigger is None):
         raise TurnRefusedError("a turn has a sender or a trigger, and not both")
-    if trigger is not None and not _runs(trigger, session):
+    kind = "" if trigger is None else _kind_running(trigger, session)
+    if kind is None:
         raise TurnRefusedError("the trigger runs another agent than the session's")
     if not _open(session).exists():
         raise SessionClosedError(f"session {session.pk} is deleted")
@@ -125,6 +130,7 @@ def start_turn(
         session=session,
         sender=sender,
         trigger=trigger,
+        trigger_kind=kind,
         started_at=at or timezone.now(),
     )
 
@@ -151,23 +157,34 @@ def delete_session(session: Session) -> None:
         end_references(running.values_list("pk", flat=True))
 
 
-def summarize_session(session: Session, text: str, *, through: int) -> None:
-    """Keep the summary that the platform's compaction wrote of the messages up to number `through`."""
-    with transaction.atomic(using=_using()):
-        _lock(session, summary=storable(text), summary_through=through)
+def summarize_session(session: Session, text: str, *, through: int, first: int = 1) -> None:
+    """Keep the summary that the platform's compaction wrote of the messages from `first` to `through`.
+
+    `first` is the lowest number of a message that it draws on, also by way of an earlier summary. Where an
+    erasure took that message meanwhile, an ErasedSourceError: the summary would bring back what has to go
+    (`tool-summary`). A SessionClosedError where the session is deleted. Then nothing is written.
+    """
+    written = _open(session).filter(erased_before__lte=first)
+    if written.update(summary=storable(text), summary_through=through):
+        return
+    if _open(session).exists():
+        raise ErasedSourceError("first: an erasure took messages that the summary draws on; write it anew")
+    raise SessionClosedError(f"session {session.pk} is deleted")
 
 
 def trim_session(session: Session, *, before: int, erasure: bool = False) -> None:
     """Remove the entries below number `before` (at most all that there are), and count anew.
 
     Numbers are never given out again. With `erasure` the summary goes too, since it repeats what has to go
-    (`tool-summary`); trimming to save room keeps it.
+    (`tool-summary`), and none that draws on those entries is taken any more; trimming to save room keeps it.
     """
-    gone = {"summary": None, "summary_through": None} if erasure else {}
     with transaction.atomic(using=_using()):
-        _lock(session, trimmed_before=F("trimmed_before"), **gone)
+        _lock(session, trimmed_before=F("trimmed_before"))
         before = min(before, _next_number(session))
         _open(session).update(trimmed_before=Greatest(F("trimmed_before"), before))
+        if erasure:
+            erased = Greatest(F("erased_before"), before)
+            _open(session).update(erased_before=erased, summary=None, summary_through=None)
         messages = Message.objects.using(_using()).filter(session=session)
         messages.filter(number__lt=before).delete()
         _open(session).update(message_count=messages.filter(Message.readable()).count())
@@ -212,9 +229,10 @@ def _open(session: Session) -> "QuerySet[Session]":
     return Session.objects.using(_using()).filter(Session.not_deleted(), pk=session.pk)
 
 
-def _runs(trigger: Trigger, session: Session) -> bool:
-    """Whether a trigger runs the session's agent now, whatever the object at hand remembers."""
-    return Trigger.objects.using(_using()).filter(pk=trigger.pk, agent_id=session.agent_id).exists()
+def _kind_running(trigger: Trigger, session: Session) -> str | None:
+    """The kind of a trigger that runs the session's agent now, whatever the object at hand remembers."""
+    rows = Trigger.objects.using(_using()).filter(pk=trigger.pk, agent_id=session.agent_id)
+    return rows.values_list("kind", flat=True).first()
 
 
 def _lock(session: Session, **changes: Any) -> None:

@@ -22,7 +22,11 @@ TABLE_GUARDS: tuple[Guard, ...] = (
     *fixed_columns(
         "agent_platform_message", ["workspace_id", "session_id", "number"], "a message stays in its session"
     ),
-    *fixed_columns(_TURN, ["workspace_id", "session_id"], "a turn stays in its session"),
+    *fixed_columns(
+        _TURN,
+        ["workspace_id", "session_id", "trigger_kind"],
+        "a turn stays in its session, and keeps the kind of its trigger",
+    ),
     not_while(
         _SESSION,
         {"agent_platform_message": "session_id", _TURN: "session_id"},

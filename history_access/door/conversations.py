@@ -86,6 +86,7 @@ def row_columns() -> dict[str, Any]:
         "person_id": F("person_id"),
         "title": piece(F("title"), 0, NAME_CHARACTERS + 1),
         "account_name": _name(sessions.account_name),
+        "person_name": _name(sessions.person_name),
         "started_at": F("started_at"),
         "last_moved_at": F("last_moved_at"),
         "message_count": F("message_count"),
@@ -101,7 +102,6 @@ def _head_columns(summary_from: int | None, most: int) -> dict[str, Any]:
     )
     return {
         "agent_name": _name(session_model().agent_name),
-        "person_name": _name(session_model().person_name),
         "trimmed_before": F("trimmed_before"),
         "summary": summary,
         "summary_characters": size,

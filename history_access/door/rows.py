@@ -65,6 +65,7 @@ class SessionRow:
     person_id: Any | None
     title: str
     account_name: str | None
+    person_name: str | None
     started_at: datetime
     last_moved_at: datetime
     message_count: int
@@ -85,7 +86,6 @@ class SessionHead(SessionRow):
 
     handed_over: bool
     agent_name: str | None
-    person_name: str | None
     trimmed_before: int
     summary: str | None
     summary_characters: int | None

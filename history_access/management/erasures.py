@@ -6,10 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from tqdm import tqdm
 
 from history_access.erasing import Erasure
+from history_access.management.asking import ask
+from history_access.management.interrupts import INTERRUPTED, noted_interrupts
+from history_access.seals import OpenTransactionError
 
 Erase = Callable[..., Erasure]
+
+_OPTIONS = {"by": "--by", "why": "--why", "names": "--name", "accounts": "--account"}
+
+
+class _InterruptedError(Exception):
+    """Somebody wants the command to end; what was committed stays."""
 
 
 class ErasureCommand(BaseCommand):
@@ -21,36 +32,65 @@ class ErasureCommand(BaseCommand):
         parser.add_argument("--why", required=True, help="why; it stands in the record, so name nobody")
         parser.add_argument("--dry-run", action="store_true", help="only say what would be erased")
         parser.add_argument("--yes", action="store_true", help="do not ask")
-        parser.add_argument("--report", type=Path, help="write the report to this file too")
+        parser.add_argument("--report", type=Path, help="add the report to this file too")
+        parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
 
-    def erase(self, erase: Erase, subject: Any, options: dict[str, Any]) -> None:
-        """Say what would go, ask, do it, and report; a CommandError where an argument is at fault."""
+    def erase(self, erase: Erase, options: dict[str, Any]) -> None:
+        """Say what would go, ask, do it, and report; a CommandError where it stops before the end."""
         given = {"by": options["by"], "why": options["why"]}
         try:
-            self._tell(erase(subject, dry_run=True, **given), "would remove", None)
+            planned = erase(dry_run=True, **given)
+            self._tell(planned, "To be removed", options["report"])
             if options["dry_run"]:
                 return
-            self._ask(options["yes"])
-            self._tell(erase(subject, **given), "removed", options["report"])
+            if not options["yes"]:
+                ask("Erase?", "Nothing was erased.")
+            self._tell(self._shown(erase, planned, given, options), "Removed", options["report"])
         except ValueError as error:
+            argument, _, rule = str(error).partition(": ")
+            raise CommandError(f"{_OPTIONS.get(argument, argument)}: {rule}") from None
+        except OpenTransactionError as error:
             raise CommandError(str(error)) from None
+        except _InterruptedError:
+            told = "Interrupted: what was removed stays so. Run it again to go on."
+            raise CommandError(told, returncode=INTERRUPTED) from None
+        except DatabaseError as error:
+            raise CommandError(f"The database failed, run it again to go on: {error}") from error
 
-    def _ask(self, yes: bool) -> None:
-        if not yes and input("Erase? It cannot be undone. [yes/no] ").strip() != "yes":
-            raise CommandError("Nothing was erased.")
+    def _shown(
+        self, erase: Erase, planned: Erasure, given: dict[str, Any], options: dict[str, Any]
+    ) -> Erasure:
+        """Erase with a progress bar; who ends the command ends it between two steps."""
+        shown = self.stderr.isatty() and not options["no_progress"] and options["verbosity"] > 0
+        bar = tqdm(total=planned.values, desc="erasing", unit=" values", disable=not shown)
+        with noted_interrupts() as ending, bar:
+
+            def progress(values: int) -> None:
+                bar.update(values)
+                if ending.asked:
+                    raise _InterruptedError
+
+            return erase(progress=progress, **given)
 
     def _tell(self, erasure: Erasure, verb: str, report: Path | None) -> None:
+        """Whom to follow up is in the report before anything goes, since it could not be told afterwards."""
         text = "\n".join(_lines(erasure, verb))
         self.stdout.write(text)
         if report is not None:
-            report.write_text(text + "\n", encoding="utf-8")
+            try:
+                with report.open("a", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            except OSError as error:
+                raise CommandError(f"--report {report}: {error.strerror}") from None
 
 
 def _lines(erasure: Erasure, verb: str) -> Iterator[str]:
     yield (
-        f"{verb} {_counted(erasure.names, 'name')} and {_counted(erasure.values, 'key')} from the record; "
-        f"{_counted(len(erasure.follow_ups), 'turn')} had drawn on what is erased"
+        f"{verb}: {_counted(erasure.names, 'name')} and {_counted(erasure.values, 'key or mention')}. "
+        f"{_counted(len(erasure.follow_ups), 'turn')} had drawn on what is erased."
     )
+    if erasure.left:
+        yield "More was written meanwhile than was removed: run it again."
     for one in erasure.follow_ups:
         drawn = _counted(len(one.conversations), "conversation")
         yield f"turn {one.turn_id} of agent {one.agent_id}: {drawn}"
@@ -58,4 +98,4 @@ def _lines(erasure: Erasure, verb: str) -> Iterator[str]:
 
 
 def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun.replace(' or ', 's or ')}s"

@@ -114,3 +114,11 @@ class AbstractTurn(models.Model):
     def live(cls) -> Q:
         """Which turns are still running (`reach-live-turn`)."""
         return Q(ended_at__isnull=True)
+
+    @classmethod
+    def started_by_webhook(cls) -> Q | None:
+        """Which turns a webhook started (`record-label`); None: those whose trigger is a webhook now.
+
+        Triggers are edited and deleted: a platform whose turns keep what started them says so here.
+        """
+        return None

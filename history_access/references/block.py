@@ -20,7 +20,7 @@ from history_access.quoting import NOTICE, wire_text
 from history_access.reach import Reach, reach_of
 from history_access.record import Given, recorded_within
 from history_access.references.bound import of_turn
-from history_access.wire import Conversation, QuotedNames, Result, account_name, conversation_of, link_of
+from history_access.wire import Conversation, QuotedNames, Result, conversation_of, link_of
 from settings_catalog.keys import key_text, optional_key_text
 
 
@@ -144,12 +144,4 @@ def _message(kept: Any, zone: ZoneInfo) -> ExcerptMessage:
 
 
 def _given(row: door.SessionRow, shown: Conversation) -> Given:
-    return Given(
-        session_id=row.id,
-        account_id=row.account_id,
-        person_id=row.person_id,
-        account_name=account_name(row),
-        how=How.REFERENCE,
-        what=What.TITLE,
-        characters=len(shown.quoted.title),
-    )
+    return Given.of(row, how=How.REFERENCE, what=What.TITLE, characters=len(shown.quoted.title))

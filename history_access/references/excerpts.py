@@ -110,11 +110,8 @@ def _message(
 
 
 def _given(head: door.SessionHead, messages: Sequence[Mapping[str, Any]]) -> Given:
-    return Given(
-        session_id=head.id,
-        account_id=head.account_id,
-        person_id=head.person_id,
-        account_name=account_name(head),
+    return Given.of(
+        head,
         how=How.REFERENCE,
         what=What.EXCERPT,
         characters=sum(len(one["text"]) for one in messages),

@@ -37,7 +37,7 @@ def list_conversations(turn: AbstractTurn | Any, /, **arguments: Any) -> Convers
 
 def listed(turn: AbstractTurn | Any, arguments: Any) -> ConversationList:
     """Like `list_conversations`, with the arguments just as a model sent them."""
-    with noting_refusals(turn, ListConversationsArguments.tool):
+    with noting_refusals(turn, ListConversationsArguments):
         asked = validated(ListConversationsArguments, arguments)
         return run(turn, lambda reach: _page(reach, asked))
 
@@ -105,14 +105,7 @@ def _has_newer(reach: Reach, span: door.Span, resumed: _Paging) -> bool:
 
 
 def _given(row: door.SessionRow, shown: Conversation) -> Given:
-    return Given(
-        session_id=row.id,
-        account_id=row.account_id,
-        person_id=row.person_id,
-        account_name=shown.quoted.account,
-        what=What.TITLE,
-        characters=len(shown.quoted.title),
-    )
+    return Given.of(row, what=What.TITLE, characters=len(shown.quoted.title))
 
 
 def _span(asked: ListConversationsArguments, zone: ZoneInfo) -> door.Span:

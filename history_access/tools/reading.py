@@ -22,7 +22,7 @@ from history_access.tools.results import (
     Unavailable,
 )
 from history_access.tools.running import noting_refusals, run
-from history_access.wire import account_name, conversation_of
+from history_access.wire import conversation_of
 from settings_catalog.keys import key_text
 
 MESSAGE_CHARACTERS = 4_000
@@ -43,7 +43,7 @@ def read_conversation(turn: AbstractTurn | Any, /, **arguments: Any) -> QuotedCo
 
 def read(turn: AbstractTurn | Any, arguments: Any) -> QuotedConversation:
     """Like `read_conversation`, with the arguments just as a model sent them."""
-    with noting_refusals(turn, ReadConversationArguments.tool):
+    with noting_refusals(turn, ReadConversationArguments):
         asked = validated(ReadConversationArguments, arguments)
         fetch = _summary_page if asked.view == "summary" else _messages_page
         return run(turn, lambda reach: fetch(reach, asked))
@@ -173,11 +173,8 @@ def _summary(head: door.SessionHead, offset: int, scope: Scope) -> Summary | Non
 
 
 def _given_messages(head: door.SessionHead, messages: list[Message]) -> Given:
-    return Given(
-        session_id=head.id,
-        account_id=head.account_id,
-        person_id=head.person_id,
-        account_name=account_name(head),
+    return Given.of(
+        head,
         how=_how(head),
         what=What.MESSAGES if messages else What.TITLE,
         characters=sum(len(message.quoted.text or "") for message in messages),
@@ -187,11 +184,8 @@ def _given_messages(head: door.SessionHead, messages: list[Message]) -> Given:
 
 
 def _given_summary(head: door.SessionHead, summary: Summary | None) -> Given:
-    return Given(
-        session_id=head.id,
-        account_id=head.account_id,
-        person_id=head.person_id,
-        account_name=account_name(head),
+    return Given.of(
+        head,
         how=_how(head),
         what=What.SUMMARY if summary else What.TITLE,
         characters=len(summary.quoted.text) if summary else 0,

@@ -10,6 +10,7 @@ from django.db import Error
 from history_access.models import AbstractTurn
 from history_access.record import Fetch, HistoryUnavailableError, recorded
 from history_access.refusals import note_refusal
+from history_access.tools.arguments import Arguments
 from history_access.tools.errors import ToolError, history_unavailable
 
 logger = logging.getLogger("history_access")
@@ -20,12 +21,16 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def noting_refusals(turn: AbstractTurn | Any, tool: str) -> Iterator[None]:
-    """Keep for auditors that a call of `tool` was refused, and let the ToolError pass (`record-refusals`)."""
+def noting_refusals(turn: AbstractTurn | Any, model: type[Arguments]) -> Iterator[None]:
+    """Keep for auditors that a call of a tool was refused, and let the ToolError pass (`record-refusals`).
+
+    The name of an argument that the tool does not have is the model's own words: it is not kept.
+    """
     try:
         yield
     except ToolError as error:
-        note_refusal(turn, tool=tool, code=error.code.value, argument=error.argument)
+        argument = error.argument if error.argument in model.model_fields else None
+        note_refusal(turn, tool=model.tool, code=error.code.value, argument=argument)
         raise
 
 

@@ -1,6 +1,7 @@
 """`manage.py erase_conversations`: note that conversations were erased, and whom to follow up."""
 
 from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 from history_access.erasing import erase_conversations
@@ -22,4 +23,4 @@ class Command(ErasureCommand):
 
     def handle(self, **options: Any) -> None:
         """Erase some conversations."""
-        self.erase(erase_conversations, options["conversations"], options)
+        self.erase(partial(erase_conversations, options["conversations"]), options)

@@ -22,8 +22,15 @@ class Command(ErasureCommand):
         parser.add_argument(
             "--account", action="append", default=[], help="the key of an account of theirs alone"
         )
+        parser.add_argument(
+            "--name",
+            action="append",
+            default=[],
+            help="a further name of theirs, to be found in places and reasons",
+        )
         super().add_arguments(parser)
 
     def handle(self, **options: Any) -> None:
         """Erase one person."""
-        self.erase(partial(erase_person, accounts=options["account"]), options["person"], options)
+        more = {"accounts": options["account"], "names": options["name"]}
+        self.erase(partial(erase_person, options["person"], **more), options)

@@ -1,6 +1,5 @@
 """`manage.py prune_reads`: remove the oldest reads in whole sealed batches, and record that."""
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,7 +7,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 from tqdm import tqdm
 
+from history_access.management.asking import ask
 from history_access.pruning import Pruned, PruneError, prune
+from history_access.seals import OpenTransactionError
 
 
 class Command(BaseCommand):
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         if options["dry_run"] or not planned:
             return
         if not options["yes"]:
-            self._ask()
+            ask("Remove them?", "Nothing was removed.")
         shown = self.stderr.isatty() and not options["no_progress"] and options["verbosity"] > 0
         removed: list[Pruned] = []
         total = sum(one.rows for one in planned)
@@ -62,16 +63,10 @@ class Command(BaseCommand):
         except ValueError as error:
             argument, _, rule = str(error).partition(": ")
             raise CommandError(f"--{argument.replace('_', '-')}: {rule}") from None
-        except PruneError as error:
+        except (PruneError, OpenTransactionError) as error:
             raise CommandError(str(error)) from None
         except DatabaseError as error:
             raise CommandError(f"The database failed, run it again to go on: {error}") from error
-
-    def _ask(self) -> None:
-        if not sys.stdin.isatty():
-            raise CommandError("--yes: is needed where nobody can be asked")
-        if input("Remove them for good? Type yes: ") != "yes":
-            raise CommandError("Nothing was removed.")
 
     def _report(self, removed: list[Pruned], by: str, why: str) -> None:
         """What was done, to be kept; the same stands in the sealed events."""
