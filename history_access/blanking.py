@@ -26,6 +26,7 @@ from history_access.models import (
     SealedKind,
     SealedRow,
     TurnConversationRead,
+    TurnReference,
 )
 from history_access.seals import record_event
 from settings_catalog.keys import uuid7
@@ -180,29 +181,33 @@ def _mentioning(names: Names, row: Columns) -> Iterator[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class _Log(Table):
-    """A log that nothing seals: of its `words` only the names go, of its `key` everything."""
+    """A table that nothing seals: of its `words` only the names go, of its `keys` everything."""
 
     model: type[Model]
-    key: str
+    keys: Mapping[str, Named]
     words: tuple[str, ...] = ()
 
     def _found(self, order: Order) -> Iterator[Page]:
         rows = self.model._default_manager.using(order.using)
         if not self.words:
-            rows = rows.filter(**{f"{self.key}__in": order.names.keys.get(Named.PERSON, ())})
-        for page in _pages(rows, (self.key, *self.words)):
+            naming = Q(pk__in=[])
+            for column, kind in self.keys.items():
+                naming |= Q(**{f"{column}__in": order.names.keys.get(kind, ())})
+            rows = rows.filter(naming)
+        for page in _pages(rows, (*self.keys, *self.words)):
             changed = [(key, self._changed(order.names, row)) for key, row in page]
             yield [(key, columns) for key, columns in changed if columns]
 
     def _changed(self, names: Names, row: Columns) -> Columns:
         """What is to stand in the columns of a row instead."""
         after = {column: names.without(value) for column, value in row.items() if column in self.words}
-        after[self.key] = ERASED if row[self.key] in names.keys.get(Named.PERSON, ()) else row[self.key]
+        for column, kind in self.keys.items():
+            after[column] = ERASED if row[column] in names.keys.get(kind, ()) else row[column]
         return {column: value for column, value in after.items() if value != row[column]}
 
     def _blank(self, order: Order, page: Page) -> int:
         """The rows are looked at again, since another erasure may have been here meanwhile."""
-        columns = (self.key, *self.words)
+        columns = (*self.keys, *self.words)
         rows = self.model._default_manager.using(order.using).filter(pk__in=[key for key, _ in page])
         values, changed = 0, list(rows)
         for row in changed:
@@ -218,10 +223,17 @@ class _Log(Table):
         return values
 
 
+_HANDED_OVER = {
+    "person_id": Named.PERSON,
+    "session_person_id": Named.PERSON,
+    "session_account_id": Named.ACCOUNT,
+}
+
 TABLES: tuple[Table, ...] = (
-    _Log(Refusal, "reader_id"),
-    _Log(AuditQuery, "by_id", ("filters",)),
-    _Log(SettingChange, "by_id", ("why",)),
+    _Log(Refusal, {"reader_id": Named.PERSON}),
+    _Log(AuditQuery, {"by_id": Named.PERSON}, ("filters",)),
+    _Log(SettingChange, {"by_id": Named.PERSON}, ("why",)),
+    _Log(TurnReference, _HANDED_OVER),
     _Events(),
     _Reads(),
 )

@@ -1,6 +1,7 @@
 """Erasing: what names a person goes, the fact that something was read stays (`record-erasure`).
 
-    find whom to follow up · blank their places · blank the logs · blank the record · remove the names
+    find whom to follow up · blank their places · take the words of excerpts · blank the logs ·
+    blank the record · remove the names
 
 Names stand apart and are removed. Where a platform's keys themselves name somebody, `NAMING_KEYS` says so:
 then the keys are blanked too. Seals still verify, only because sealed events say so. Each step is committed
@@ -16,7 +17,7 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.db.models import Field, Model, Q, QuerySet
+from django.db.models import Exists, Field, Model, OuterRef, Q, QuerySet
 
 from history_access.blanking import CHUNK, READ_COLUMNS, TABLES, Names, Order
 from history_access.conf import conf, unknown_naming_keys
@@ -24,11 +25,13 @@ from history_access.leaves import ERASED
 from history_access.lifting import check_said, step
 from history_access.models import (
     AuditQuery,
+    ExcerptText,
     MaintenanceEvent,
     Named,
     RecordedName,
     Refusal,
     TurnConversationRead,
+    TurnReference,
     WrittenPlace,
 )
 from history_access.models.platform import primary, session_model
@@ -59,12 +62,14 @@ class Erasure:
     """What an erasure removed, or in a dry run would remove, and whom somebody has to follow up.
 
     `names` were recorded apart. `values` are keys that name somebody, in the record and the logs beside it,
-    and texts that mention them. `left` tells whether readers wrote more of them, faster than they went.
+    and texts that mention them. `excerpts` are those whose words were copied from what is erased. `left`
+    tells whether readers wrote more of them, faster than they went.
     """
 
     names: int
     values: int
     follow_ups: tuple[FollowUp, ...]
+    excerpts: int = 0
     left: bool = False
 
 
@@ -138,18 +143,21 @@ def _erase(
     follow_ups = tuple(_follow_ups(using, drawn_on))
     if dry_run:
         values = sum(table.count(order) for table in TABLES)
-        return Erasure(names=_recorded(using, keys).count(), values=values, follow_ups=follow_ups)
+        excerpts = _excerpts(using, drawn_on).count()
+        names = _recorded(using, keys).count()
+        return Erasure(names=names, values=values, follow_ups=follow_ups, excerpts=excerpts)
     seal()
     _forget_places(order, follow_ups)
-    values, left = 0, True
+    excerpts, values, left = 0, 0, True
     for _ in range(MOST_PASSES):
+        excerpts += _excerpts(using, drawn_on).update(content=None)
         done = list(_blanked(order, progress or (lambda values: None)))
         values, left = values + sum(done), bool(done)
         if not left:
             break
         seal()
     names = step(using, partial(_forget_names, order, keys, len(follow_ups)))
-    return Erasure(names=names, values=values, follow_ups=follow_ups, left=left)
+    return Erasure(names=names, values=values, follow_ups=follow_ups, excerpts=excerpts, left=left)
 
 
 def _blanked(order: Order, progress: Callable[[int], Any]) -> Iterator[int]:
@@ -225,6 +233,7 @@ def _known_people(using: str, keys: list[str]) -> Iterator["QuerySet[Any]"]:
     yield AuditQuery.objects.using(using).filter(by_id__in=keys)
     yield SettingChange.objects.using(using).filter(by_id__in=keys)
     yield MaintenanceEvent.objects.using(using).filter(by__in=keys)
+    yield TurnReference.objects.using(using).filter(person_id__in=keys)
 
 
 def _names_of(person: Any) -> Iterator[str]:
@@ -292,6 +301,12 @@ def _forget_places(order: Order, follow_ups: Sequence[FollowUp]) -> None:
         written = _written(order.using, [(one.workspace_id, one.turn_id) for one in some])
         naming = [row.pk for row in written if any(word in row.place.casefold() for word in words)]
         WrittenPlace.objects.using(order.using).filter(pk__in=naming).update(place=ERASED)
+
+
+def _excerpts(using: str, drawn_on: Q) -> "QuerySet[ExcerptText]":
+    """The words that were copied from what is erased (`refs-two-kinds`); no guard keeps them."""
+    copied = TurnReference.objects.using(using).filter(drawn_on, pk=OuterRef("pk"))
+    return ExcerptText.objects.using(using).filter(Exists(copied), content__isnull=False)
 
 
 def _forget_names(order: Order, keys: Keys, turns: int) -> int:

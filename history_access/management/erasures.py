@@ -89,6 +89,8 @@ def _lines(erasure: Erasure, verb: str) -> Iterator[str]:
         f"{verb}: {_counted(erasure.names, 'name')} and {_counted(erasure.values, 'key or mention')}. "
         f"{_counted(len(erasure.follow_ups), 'turn')} had drawn on what is erased."
     )
+    if erasure.excerpts:
+        yield f"{verb} too: the words of {_counted(erasure.excerpts, 'excerpt')} that people handed over."
     if erasure.left:
         yield "More was written meanwhile than was removed: run it again."
     for one in erasure.follow_ups:
