@@ -59,6 +59,11 @@ class World:
         self.set(platform=True, ceiling="all_accounts")
         self.set(agent=agent or self.agent, value=value)
 
+    def allow_references(self, value: str = "conversations", agent: Agent | None = None) -> None:
+        """Let the platform allow every reference, and the agent ask for `value`."""
+        self.set("conversation_references", platform=True, ceiling="conversations")
+        self.set("conversation_references", agent=agent or self.agent, value=value)
+
     def set(self, key: str = "history_access", **given: Any) -> Any:
         return changes.set_value(key, by=self.operator, why="a test", **given)
 
