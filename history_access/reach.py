@@ -28,7 +28,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast
 
-from history_access.authority import READ_SESSIONS, condition, is_active, platform_authority
+from history_access.authority import READ_SESSIONS, RUN_READS, condition, is_active, platform_authority
 from history_access.entries import ALL_ACCOUNTS, CONVERSATIONS, NONE
 from history_access.models import AbstractSession, AbstractTurn, ReferenceKind, TurnReference
 from history_access.models.platform import primary, session_model, turn_model
@@ -283,9 +283,15 @@ class Handover(TurnReach):
         return self.references_setting.allows(self.least)
 
     def permission(self) -> Restrictor:
-        """The setting for references."""
-        condition = Q() if self.allowed else NEVER
-        return Restrictor("refs-admission", str(self.references_setting), condition)
+        """The setting for references, and `runs:read`, looked at when the query runs."""
+        reason = f"{self.references_setting} Or the sender lacks runs:read."
+        return Restrictor("refs-admission", reason, self._may_run() if self.allowed else NEVER)
+
+    def _may_run(self) -> Q:
+        sender, turn = self.turn.sender_id, self.turn
+        if sender is None:
+            return NEVER
+        return condition(platform_authority(), sender, RUN_READS, turn.workspace_id, turn.agent_id)
 
 
 SWITCHED_OFF = "History access is switched off for this agent."
@@ -309,17 +315,28 @@ def outline_of(turn: AbstractTurn | Any) -> Reach:
     return _reach(facts, settings_of(facts.place), granted=False, name=None)
 
 
-def handover_of(turn: AbstractTurn | Any, least: str, *, session: Any = None) -> Handover:
+def handover_of(turn: AbstractTurn | Any, least: str) -> Handover:
     """What a turn's sender may hand to it now, where `conversation_references` is at `least` this value.
 
-    Of conversations with the turn's own agent; with `session`, the key of one, of those with its agent, which
-    has to be of the same workspace. Three statements, and one more with `session`. A NoTurnError where the
-    turn is None or not in the database.
+    Of conversations with the turn's own agent. Three statements. A NoTurnError where the turn is None or not
+    in the database.
     """
     facts = turn_facts(turn)
+    return _handover(facts, facts.agent_id, least)
+
+
+def handover_of_any_agent(turn: AbstractTurn | Any, session: Any | None, least: str) -> Handover:
+    """Like `handover_of`, of conversations with the agent of `session`, one's key, in the same workspace.
+
+    Four statements, whether or not there is such a session (`reach-same-answer`).
+    """
+    facts = turn_facts(turn)
+    found = agent_of(facts.session_id if session is None else session)
+    return _handover(facts, found[1] if found and found[0] == facts.workspace_id else facts.agent_id, least)
+
+
+def _handover(facts: TurnFacts, agent_id: Any, least: str) -> Handover:
     setting, references_setting = settings_of(facts.place)
-    found = None if session is None else agent_of(session)
-    agent_id = found[1] if found and found[0] == facts.workspace_id else facts.agent_id
     name, granted = look_up_person(facts.reader_id, facts.workspace_id, agent_id)
     return Handover(
         turn=facts,

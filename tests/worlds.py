@@ -9,9 +9,12 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Exists, Q
 
 from history_access.agent_platform import services
+from history_access.agent_platform.authority import PlatformAuthority
 from history_access.agent_platform.models import Account, Agent, Authority, Session, Trigger, Turn, Workspace
+from history_access.authority import Condition
 from history_access.tools import Toolset, toolset_for
 from settings_catalog import changes
 
@@ -58,6 +61,11 @@ class World:
         """Let the platform allow everything, and the agent ask for `value`."""
         self.set(platform=True, ceiling="all_accounts")
         self.set(agent=agent or self.agent, value=value)
+
+    def allow_references(self, value: str = "conversations", agent: Agent | None = None) -> None:
+        """Let the platform allow every reference, and the agent ask for `value`."""
+        self.set("conversation_references", platform=True, ceiling="conversations")
+        self.set("conversation_references", agent=agent or self.agent, value=value)
 
     def set(self, key: str = "history_access", **given: Any) -> Any:
         return changes.set_value(key, by=self.operator, why="a test", **given)
@@ -135,6 +143,20 @@ def _pieces_of(toolset: Toolset, conversation_id: object, message: dict[str, Any
             return
         assert text and (cut["shown"], cut["total"] > offset) == (len(text), True)
         [message] = read(toolset, conversation_id, cursor=cut["continue"])["messages"]
+
+
+class RunsByGrant(PlatformAuthority):
+    """The platform's answers, but for `runs:read`, which takes a row of Authority like the others."""
+
+    def holds(self, person_id: Any, permission: str, workspace_id: Any, agent_id: Any) -> Condition:
+        scope = Q(agent__isnull=True) | Q(agent_id=agent_id)
+        rows = Authority.objects.filter(scope, person_id=person_id, workspace_id=workspace_id)
+        return Exists(rows.filter(permission=permission))
+
+
+def runs_by_grant(settings: Any) -> None:
+    """From now on `runs:read` has to be granted."""
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, "AUTHORITY": f"{__name__}.RunsByGrant"}
 
 
 class _WatchedCursor(CursorWrapper):

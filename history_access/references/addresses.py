@@ -2,7 +2,8 @@
 
 An address is compared with those that the platform declares, and never fetched (`refs-per-turn`):
 
-- scheme and host without regard to case, an international host in either of its two spellings;
+- scheme and host without regard to the case of ASCII letters, an international host in either of its two
+  spellings;
 - the port as declared, the scheme's own one written or not;
 - the path to the letter, a trailing slash included; percent-encoding is read once, in the id and in the
   agent alone;
@@ -12,6 +13,7 @@ An address is compared with those that the platform declares, and never fetched 
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,10 +24,11 @@ from history_access.conf import conf
 MOST_CHARACTERS = 2_048
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _ADDRESS = re.compile(
-    r"(?P<scheme>[A-Za-z]+)://(?P<host>[^/:@\[\]]+)(?::(?P<port>[1-9][0-9]*))?(?P<path>/.*)"
+    r"(?P<scheme>[A-Za-z]+)://(?P<host>[^/:@\[\]]+)(?::(?P<port>[1-9][0-9]*))?(?P<path>(?:/.*)?)"
 )
 _REFUSED = re.compile(r"[\s\\?#\x00-\x20\x7f-\xa0\ud800-\udfff]")
 _PORTS = {"http": "80", "https": "443"}
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -90,7 +93,7 @@ def named(text: Any, addresses: tuple[Address, ...]) -> Named:
         )
     found = _ADDRESS.fullmatch(text)
     if found is None:
-        raise AddressError("must be an address without user info, whose port, if any, is a plain number")
+        raise AddressError("must have a host, no user info, and a port, if any, that is a plain number")
     return _matched(found, addresses)
 
 
@@ -116,9 +119,8 @@ def _origin(found: "re.Match[str]") -> tuple[str, str, str]:
 
 def _host(text: str) -> str:
     """A host in its ASCII form. Nothing but ASCII case is overlooked: a look-alike is another host."""
-    if text.isascii():
-        return text.lower()
-    return idna.encode(text, strict=True, std3_rules=True).decode("ascii")
+    lower = text.translate(_LOWER)
+    return lower if lower.isascii() else idna.encode(lower, strict=True, std3_rules=True).decode("ascii")
 
 
 def _decoded(part: str | None) -> str | None:

@@ -8,7 +8,7 @@ from history_access.entries import EXCERPTS
 from history_access.models import AbstractTurn, ExcerptText, How, ReferenceKind, Role, What
 from history_access.models.platform import primary
 from history_access.quoting import cut, short
-from history_access.reach import Handover, handover_of
+from history_access.reach import Handover, handover_of_any_agent
 from history_access.record import Given, recorded_within
 from history_access.references import errors
 from history_access.references.addresses import Named
@@ -43,7 +43,7 @@ def attach_excerpt(turn: AbstractTurn | Any, conversation: Any, *, messages: Seq
     named = _named(conversation)
     key = door.key_of(named.conversation)
     return recorded_within(
-        lambda: handover_of(turn, EXCERPTS, session=key),
+        lambda: handover_of_any_agent(turn, key, EXCERPTS),
         lambda handover: _attach(handover, named, key, pieces),
     )
 
