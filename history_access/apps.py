@@ -65,7 +65,7 @@ class HistoryAccessConfig(GuardedConfig):
         )
 
     def ready(self) -> None:
-        """Register the two settings, the checks, and what SQLite's connections need.
+        """Register the two settings, their warnings, the checks, and what SQLite's connections need.
 
         The guard comes to its entry here, since it asks the database, which `entries` knows nothing of.
         """
@@ -74,7 +74,9 @@ class HistoryAccessConfig(GuardedConfig):
         from history_access.entries import CONVERSATION_REFERENCES, HISTORY_ACCESS
         from history_access.models import text
         from settings_catalog import catalog
+        from settings_catalog.dangers import warn_with
 
         catalog.register(replace(HISTORY_ACCESS, guard=danger.guard))
         catalog.register(CONVERSATION_REFERENCES)
+        warn_with(danger.warnings_of)
         text.connect()

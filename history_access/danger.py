@@ -17,12 +17,12 @@ from django.utils.translation import gettext_lazy as _
 from history_access.conf import WARN, conf
 from history_access.entries import ALL_ACCOUNTS, HISTORY_ACCESS, SAME_ACCOUNT
 from history_access.models.platform import webhooks
-from settings_catalog.catalog import Lowered, Words
+from settings_catalog.catalog import Lowered, Words, catalog
 from settings_catalog.conf import conf as catalog_conf
 from settings_catalog.keys import is_storable, key_text
 from settings_catalog.models import SettingValue
-from settings_catalog.places import Place
-from settings_catalog.resolver import Resolution, resolve_many
+from settings_catalog.places import Level, Place
+from settings_catalog.resolver import Resolution, resolve_at, resolve_many
 
 MOST_LOOKED_AT = 10_000
 """How many agents a search for dangerous ones looks at."""
@@ -32,10 +32,14 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Danger:
-    """One dangerous combination: a code for programs, a warning for people, and why it may be refused."""
+    """One dangerous combination: a code for programs, a warning for people, and why it may be refused.
+
+    `choice` warns whoever may bring it about, at any place of the ladder.
+    """
 
     code: str
     warning: Words
+    choice: Words
     refusal: Words
 
 
@@ -45,6 +49,10 @@ WEBHOOK = Danger(
         "A webhook starts this agent, and it may read all accounts' conversations: "
         "a stranger's words could ask for a copy of them."
     ),
+    choice=_(
+        "A webhook starts an agent here: with all accounts' conversations, "
+        "a stranger's words could ask for a copy of them."
+    ),
     refusal=_("the platform refuses all accounts to an agent that a webhook starts"),
 )
 SHARED_FILES = Danger(
@@ -52,6 +60,10 @@ SHARED_FILES = Danger(
     warning=_(
         "This agent may read all accounts' conversations and write files that others read: "
         "one customer's words could reach another."
+    ),
+    choice=_(
+        "An agent that reads all accounts' conversations and writes files that others read "
+        "could bring one customer's words to another."
     ),
     refusal=_("the platform refuses all accounts to an agent that may write shared files"),
 )
@@ -81,6 +93,62 @@ def dangers_of(resolutions: Mapping[Place, Resolution]) -> dict[Place, Dangers]:
     """
     open_ones = [place for place, held in resolutions.items() if held.value == ALL_ACCOUNTS]
     return dict.fromkeys(resolutions, ()) | (_risks(open_ones) if open_ones else {})
+
+
+def warnings_of(resolution: Resolution, value: str) -> tuple[Words, ...]:
+    """What is dangerous about a value where it holds, or would be if it were chosen (`danger-warned`).
+
+    On a workspace or the platform that is what is dangerous for any agent there, whatever it asks for
+    itself. Five statements at most, none for a value that is never dangerous.
+    """
+    found = _dangers_of_choice(resolution.entry.key, resolution.place, value)
+    if conf.danger != WARN:
+        return tuple(danger.refusal for danger in found)
+    if resolution.place.level is Level.AGENT and resolution.value == value:
+        return tuple(danger.warning for danger in found)
+    return tuple(danger.choice for danger in found)
+
+
+def _dangers_of_choice(key: str, place: Place, value: str) -> Dangers:
+    shared = conf.shared_files_setting
+    if key == HISTORY_ACCESS.key and value == ALL_ACCOUNTS:
+        writing = shared is not None and _may_hold(*shared, place)
+        return (*((WEBHOOK,) if _is_webhook_at(place) else ()), *((SHARED_FILES,) if writing else ()))
+    if shared is not None and key == shared[0] and value in _at_least(*shared):
+        return (SHARED_FILES,) if _may_hold(HISTORY_ACCESS.key, ALL_ACCOUNTS, place) else ()
+    return ()
+
+
+def _may_hold(key: str, value: str, place: Place) -> bool:
+    """Whether a setting is at `value` or above at a place, or an agent or a workspace below asks for it."""
+    if resolve_at(key, place).allows(value):
+        return True
+    if place.level is Level.AGENT:
+        return False
+    stored = _rows(SettingValue).filter(entry=key, value__in=_at_least(key, value))
+    below = stored if place.level is Level.PLATFORM else stored.filter(workspace_id=place.workspace_id)
+    return below.exists()
+
+
+def _at_least(key: str, value: str) -> tuple[str, ...]:
+    values = catalog.get(key).values
+    return values[values.index(value) :]
+
+
+def _is_webhook_at(place: Place) -> bool:
+    """Whether a webhook starts the agent, or any agent of the workspace or of the platform."""
+    hooks = webhooks()
+    if hooks is None:
+        return False
+    try:
+        if place.level is Level.AGENT:
+            hooks = hooks.filter(agent_id=place.agent_id)
+        elif place.level is Level.WORKSPACE:
+            agents = _rows(catalog_conf.agent_model).filter(workspace_id=place.workspace_id)
+            hooks = hooks.filter(agent_id__in=agents.values("pk"))
+        return hooks.exists()
+    except (ValueError, ValidationError):  # a stored key that is none of this platform's
+        return False
 
 
 def dangerous_agents() -> Iterator[tuple[Place, Dangers]]:

@@ -1,5 +1,6 @@
 """reach-trigger-edited, reach-fixed-session: the agent platform's tables in the admin."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ from tests.admin_pages import (
     visitor,
     words,
 )
-from tests.worlds import World
+from tests.worlds import NOON, World
 
 MODELS = (Workspace, Agent, Account, Authority, Trigger, Session, Turn)
 LOOKED_AT = (Session, Turn)
@@ -201,6 +202,46 @@ def test_a_page_takes_as_many_statements_for_sixty_rows_as_for_three(world: Worl
         assert len(shown.result_list) == min(total, 50)
         counts.append(len(statements))
     assert counts[0] == counts[1]
+
+
+def test_sessions_that_moved_last_come_first_by_index(world: World):
+    Session.objects.bulk_create(
+        Session(
+            workspace=world.hollowbrook,
+            agent=world.agent,
+            started_at=NOON,
+            last_moved_at=NOON + timedelta(minutes=minutes),
+        )
+        for minutes in [*range(1000, 0, -1), *[2000] * 60]
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    shown = visitor(world, "superuser").get(list_url(Session)).context["cl"]
+    newest = sorted(Session.objects.values_list("last_moved_at", "pk"), reverse=True)[:50]
+    assert [row.pk for row in shown.result_list] == [key for _, key in newest]
+    plan = shown.queryset[:50].explain()
+    assert "platform_session_moved" in plan
+    assert "SORT" not in plan.upper() and "TEMP B-TREE" not in plan
+
+
+def test_times_are_written_alike(world: World):
+    session = Session.objects.create(
+        workspace=world.hollowbrook, agent=world.agent, started_at=NOON, last_moved_at=NOON
+    )
+    turn = Turn.objects.create(
+        workspace=world.hollowbrook, session=session, sender=world.mara, started_at=NOON, ended_at=NOON
+    )
+    client, written = visitor(world, "superuser"), "2026-11-29 17:00:00 UTC"
+    for row in (session, turn):
+        for page in (list_url(type(row)), row_url(row)):
+            assert words(client.get(page)).count(written) == 2, page
+
+
+def test_a_turn_says_who_or_what_started_it(world: World, rows: dict[Any, Any]):
+    services.start_turn(services.open_session(world.agent), sender=world.mara)
+    shown = words(visitor(world, "superuser").get(list_url(Turn)))
+    assert " mara 20" in shown
+    assert " Digest at six schedule 20" in shown
 
 
 @pytest.mark.parametrize("model", MODELS)

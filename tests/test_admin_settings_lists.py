@@ -59,6 +59,19 @@ def test_the_list_shows_labels_and_what_holds_each_row(world: World, rows: dict[
     assert "held at same_account, because the workspace allows nothing above same_account." in shown
 
 
+def test_every_page_of_a_setting_leads_back_to_the_settings(world: World, rows: dict[str, SettingValue]):
+    client = visitor(world, "superuser_writer")
+    catalog_page = reverse("admin:settings_catalog_settingvalue_catalog")
+    for page in (
+        catalog_page,
+        place_url(world, "agent"),
+        row_url(rows["agent"]),
+        place_url(world, "agent", "x"),
+    ):
+        crumbs = body(client.get(page)).split('class="breadcrumbs"')[1].split("</nav>")[0]
+        assert f'<a href="{list_url(SettingValue)}">Settings</a>' in crumbs, page
+
+
 def test_faults_are_shown_to_operators(world: World):
     SettingValue.objects.create(entry="history_access", level="platform", value="ALL", ceiling="")
     SettingValue.objects.create(entry="retired", level="platform", value="x")

@@ -1,5 +1,6 @@
 """Forms of the admin: which setting and where, and what it shall be there."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -7,16 +8,18 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.widgets import AdminRadioSelect, ForeignKeyRawIdWidget
 from django.core.exceptions import ValidationError
 from django.db.models import ManyToOneRel, Model
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from settings_catalog.admin.lists import as_key
 from settings_catalog.admin.words import label
-from settings_catalog.catalog import Choice, Entry, catalog
+from settings_catalog.catalog import Choice, Entry, Words, catalog
 from settings_catalog.changes import MAX_WHY, UNCHANGED, Asked, SettingError, set_at
 from settings_catalog.conf import conf
+from settings_catalog.dangers import warnings_of
 from settings_catalog.places import Level, Place
 from settings_catalog.resolver import Resolution
 
@@ -110,6 +113,9 @@ class SettingForm(forms.Form):
     def __init__(self, data: Any, *, resolution: Resolution) -> None:
         super().__init__(data)
         self._entry, self._place = resolution.entry, resolution.place
+        self._words = [
+            (one.value, _words(one, warnings_of(resolution, one.value))) for one in self._entry.choices
+        ]
         stored = resolution.steps[0]
         self._offer("value", stored.value, nothing=_no_value(self._entry, self._place))
         if self._place.level is Level.AGENT:
@@ -135,7 +141,7 @@ class SettingForm(forms.Form):
 
     def _offer(self, name: str, stored: str | None, *, nothing: str) -> None:
         field: Any = self.fields[name]
-        field.choices = [("", nothing), *((one.value, _words(one)) for one in self._entry.choices)]
+        field.choices = [("", nothing), *self._words]
         if stored is not None and not self._entry.knows(stored):
             field.choices = [(_KEPT, label(self._entry.key, stored)), *field.choices]
             stored = _KEPT
@@ -145,8 +151,12 @@ class SettingForm(forms.Form):
         return (self.cleaned_data[name] or None) if name in self.changed_data else UNCHANGED
 
 
-def _words(choice: Choice) -> SafeString:
-    return format_html("<strong>{}</strong>: {}", choice.label, choice.allows)
+def _words(choice: Choice, warnings: Iterable[Words]) -> SafeString:
+    """What a choice allows, and what is dangerous about it here."""
+    dangerous = format_html_join(
+        "", '<strong class="dangerous">{}</strong>', ((capfirst(str(one)),) for one in warnings)
+    )
+    return format_html("<strong>{}</strong>: {}{}", choice.label, choice.allows, dangerous)
 
 
 def _no_value(entry: Entry, place: Place) -> str:

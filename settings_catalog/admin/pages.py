@@ -13,6 +13,7 @@ from settings_catalog.admin.forms import PlaceForm, SettingForm
 from settings_catalog.authority import missing_permission
 from settings_catalog.catalog import Entry, catalog
 from settings_catalog.conf import conf
+from settings_catalog.dangers import warnings_of
 from settings_catalog.places import Level, Place
 from settings_catalog.resolver import Resolution, Step, resolve, resolve_at
 
@@ -63,6 +64,8 @@ def place_page(owner: "Owner", request: HttpRequest, key: str, place: Place) -> 
 
 def _saved(owner: "Owner", request: HttpRequest, resolution: Resolution) -> HttpResponse:
     messages.success(request, _("Saved. %(what)s") % {"what": words.inert(resolution)})
+    for warning in warnings_of(resolution, resolution.value):
+        messages.warning(request, str(warning))
     url = addresses.place_url(owner.admin_site.name, resolution.entry.key, resolution.place)
     return HttpResponseRedirect(url)
 
@@ -83,6 +86,7 @@ def _place_shown(owner: "Owner", resolution: Resolution) -> dict[str, Any]:
         "title": entry.title,
         "subtitle": capfirst(names[resolution.place]),
         "log_url": addresses.log_url(owner.admin_site.name, entry.key, resolution.place),
+        "warnings": warnings_of(resolution, resolution.value),
         "steps": [(capfirst(names[step.place]), *_step_words(entry, step)) for step in resolution.steps],
         **_shown(owner, resolution),
     }
@@ -103,6 +107,8 @@ def _page(
     context = {
         **owner.admin_site.each_context(request),
         "opts": owner.opts,
+        "has_view_permission": True,
+        "original": context["title"],
         "list_url": addresses.list_url(owner.admin_site.name),
         "media": owner.media,
         **context,
