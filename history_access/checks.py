@@ -241,7 +241,7 @@ def check_sqlite(
     return [
         CheckWarning(
             f"The SQLite database {alias!r} does not begin its transactions with IMMEDIATE.",
-            hint='Set DATABASES[...]["OPTIONS"]["transaction_mode"] = "IMMEDIATE".',
+            hint=f'Put "OPTIONS": {{"transaction_mode": "IMMEDIATE"}} into DATABASES[{alias!r}].',
             id="history_access.W001",
         )
         for alias in databases or ()
