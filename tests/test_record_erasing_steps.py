@@ -27,10 +27,9 @@ from history_access.pruning import prune
 from history_access.seals import OpenTransactionError, seal
 from history_access.tools import list_conversations
 from settings_catalog.models import SettingChange
-from tests.sealed_records import execute, findings, write_reads
+from tests.sealed_records import execute, findings, kill, write_reads
 from tests.test_record_append_only import missing_guards
 from tests.test_record_erasing import WHO, naming
-from tests.test_seals_sealing import kill
 from tests.worlds import World
 
 JONAS = "jonas@guests.example"

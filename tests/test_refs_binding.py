@@ -30,6 +30,8 @@ from tests.worlds import World, error, read, runs_by_grant
 FIELD = "conversation_references"
 UNAVAILABLE = "there is no such conversation that you can hand to this turn"
 
+NOBODYS = "00000000-0000-4000-8000-000000000000"
+
 
 @pytest.fixture
 def desk(world: World) -> World:
@@ -248,7 +250,7 @@ def test_refs_admission_needs_runs_read(desk: World, settings: Any) -> None:
     assert refused(turn, keys([one])).status == 403, "rights are those of this moment"
 
 
-@pytest.mark.parametrize("turn", [None, "no-such-turn", 7, str(uuid.uuid4())])
+@pytest.mark.parametrize("turn", [None, "no-such-turn", 7, NOBODYS])
 def test_refs_admission_needs_a_turn(desk: World, turn: Any) -> None:
     with pytest.raises(NoTurnError):
         bind_references(turn, keys(several(desk, 1)))
@@ -518,7 +520,7 @@ def test_refs_per_turn_deleting_the_turns_own_conversation_ends_them(desk: World
     assert TurnReference.objects.get().ended_at is not None
 
 
-@pytest.mark.parametrize("reference", ["", "x", None, 7, str(uuid.uuid4()), uuid.uuid4()], ids=repr)
+@pytest.mark.parametrize("reference", ["", "x", None, 7, NOBODYS, uuid.UUID(NOBODYS)], ids=repr)
 def test_refs_per_turn_taking_back_what_is_none(desk: World, reference: Any) -> None:
     [one], turn = several(desk, 1), desk.turn(desk.mara)
     bind_references(turn, keys([one]))

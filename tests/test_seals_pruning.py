@@ -22,9 +22,8 @@ from history_access.models import (
 from history_access.pruning import Pruned, PruneError, prune
 from history_access.seals import export, seal
 from history_access.testing import lift_guards, put_back_guards
-from tests.sealed_records import SealedRecord, clock, execute, findings, write_reads
+from tests.sealed_records import SealedRecord, clock, execute, findings, kill, write_reads
 from tests.test_record_append_only import missing_guards
-from tests.test_seals_sealing import kill
 
 
 def batches(*sizes: int) -> None:
