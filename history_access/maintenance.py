@@ -14,7 +14,9 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from history_access.leaves import erased_digest_in_order
 from history_access.models import ErasedValue, EventKind, MaintenanceEvent, SealedKind, SealedRow
+from history_access.models.keyset import in_pages
 
+_PAGE = 500
 _NOTHING = erased_digest_in_order(())
 Triple = tuple[uuid.UUID, str, str]
 
@@ -42,10 +44,10 @@ def _events(using: str, kind: EventKind) -> "QuerySet[Any, Any]":
 
 def _pruned_ranges(using: str) -> Iterator[tuple[int, int]]:
     """First and last number of what each event pruned; an event can only speak of earlier seals."""
-    details = _events(using, EventKind.PRUNE).values_list("details", "seal_number")
-    for told, sealed_in in details.iterator():
-        first, last = (_told(told, name) for name in ("first_seal", "last_seal"))
-        if isinstance(first, int) and isinstance(last, int) and first <= last < sealed_in:
+    events = _events(using, EventKind.PRUNE).values("id", "details", "seal_number")
+    for event in in_pages(events, "id", size=_PAGE):
+        first, last = (_told(event["details"], name) for name in ("first_seal", "last_seal"))
+        if isinstance(first, int) and isinstance(last, int) and first <= last < event["seal_number"]:
             yield first, last
 
 
@@ -66,14 +68,18 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 def _erasure_faults(using: str) -> Iterator[tuple[uuid.UUID, str]]:
     """The erasures that do not name exactly what was erased, and what refers to no sealed erasure."""
     values, events = ErasedValue.objects.using(using), _events(using, EventKind.ERASE)
-    for key, details in events.values_list("pk", "details").iterator():
-        triples = values.filter(event_id=key).order_by("row_id").values_list("row_id", "column", "commitment")
-        named = _told(details, "erased_digest") or _NOTHING
-        if named != erased_digest_in_order(_in_order(triples.iterator())):
-            yield key, "does not name exactly the values that refer to it"
-    unexplained = values.exclude(event_id__in=events.values("pk")).values_list("event_id", flat=True)
-    for key in unexplained.distinct().order_by("event_id").iterator():
-        yield key, "is no sealed erasure"
+    for event in in_pages(events.values("id", "details"), "id", size=_PAGE):
+        named = _told(event["details"], "erased_digest") or _NOTHING
+        if named != erased_digest_in_order(_in_order(_triples(values.filter(event_id=event["id"])))):
+            yield event["id"], "does not name exactly the values that refer to it"
+    unexplained = values.exclude(event_id__in=events.values("pk")).values("event_id").distinct()
+    for value in in_pages(unexplained, "event_id", size=_PAGE):
+        yield value["event_id"], "is no sealed erasure"
+
+
+def _triples(values: "QuerySet[ErasedValue]") -> Iterator[Triple]:
+    for value in in_pages(values, "row_id", "column", size=_PAGE):
+        yield value.row_id, value.column, value.commitment
 
 
 def _in_order(triples: Iterable[Triple]) -> Iterator[Triple]:

@@ -228,4 +228,6 @@ def _waiting(using: str, kind: SealedKind) -> Iterator[Mapping[str, Any]]:
     since: uuid.UUID | None = None
     while page := list(unsealed(using, kind, since).values("id", _DATED[kind])[:_PAGE]):
         yield from page
+        if len(page) < _PAGE:
+            return
         since = page[-1]["id"]

@@ -9,8 +9,17 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from history_access import leaves
-from history_access.models import Seal, SealedKind, SealedRow, TurnConversationRead
+from history_access import leaves, maintenance
+from history_access.erasing import erase_person
+from history_access.models import (
+    ErasedValue,
+    MaintenanceEvent,
+    Seal,
+    SealedKind,
+    SealedRow,
+    TurnConversationRead,
+)
+from history_access.pruning import prune
 from history_access.seals import export, seal
 from history_access.testing import lift_guards
 from history_access.verifying import Finding, verify
@@ -132,6 +141,28 @@ def test_seals_verify_in_the_same_memory_however_long_the_record_is(
         assert len(held) > 10
         assert max(held) - held[0] < 100_000
     assert max(sent) <= 500
+
+
+@pytest.mark.parametrize("page", [1, 2, 500])
+def test_seals_verify_maintenance_in_pages(
+    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    """Several erasures and prunings, each of several values; and what no erasure explains is still found."""
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, "NAMING_KEYS": ["person"]}
+    monkeypatch.setattr(maintenance, "_PAGE", page)
+    people = ("mara@hollowbrook.example", "jonas@hollowbrook.example")
+    for seed, key in enumerate((*people, *people)):
+        write_reads(3, seed=seed, reader_id=key, session_person_id=key)
+        seal()
+    for number in (1, 2):
+        prune(by="operator", why="a test", through=number)
+    for key in people:
+        assert erase_person(key, by="operator", why="asked").values == 6
+    assert findings() == []
+    lift_guards()
+    events = set(ErasedValue.objects.values_list("event_id", flat=True))
+    MaintenanceEvent.objects.filter(pk__in=events).delete()
+    assert {one.row for one in findings()} >= events
 
 
 def test_seals_hash_to_the_same_for_ever() -> None:
