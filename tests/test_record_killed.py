@@ -28,7 +28,11 @@ def left(open_world: World) -> Callable[[str], list[dict[str, Any]]]:
         command = [sys.executable, "-W", "error", "-m", "tests.killing", act, database]
         ran = subprocess.run(
             [*command, str(turn.pk), str(session.pk)],
-            env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "DATABASE_URL": "postgresql:///"},
+            env={
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "tests.settings",
+                "DATABASE_URL": "postgresql://localhost/none",
+            },
             capture_output=True,
             text=True,
             check=False,

@@ -1,9 +1,11 @@
 """record-sealed off the read path: sealers, readers, verifiers and pruners at the same time."""
 
+import random
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from history_access.pruning import prune
 from history_access.seals import seal
 from history_access.tools import Toolset, toolset_for
 from history_access.verifying import verify
-from tests.sealed_records import whole, write_reads
+from tests.sealed_records import a_read, whole, write_reads
 from tests.worlds import World, pages
 
 READS = 25
@@ -142,6 +144,7 @@ def test_seals_by_a_sealer_while_somebody_is_erased(committed_db: None, settings
         rows, more = 0, True
         while more:
             more = not ended.is_set()
+            a_read(datetime.now(UTC), random.Random(rows), reader_id="7", session_person_id="7").save()
             rows += seal(size=3)
         return rows
 
