@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import django
+from django.conf import settings
 
 if __name__ == "__main__":
+    settings.DATABASES = {"default": json.loads(sys.argv[2])}
     django.setup()
 
 from django.db import connection
@@ -93,9 +95,8 @@ def run(act: Act, prepare: Callable[[int], Any]) -> Iterator[dict[str, Any]]:
         yield left
 
 
-def main(act: str, database: str, turn: str, conversation: str) -> None:
+def main(act: str, turn: str, conversation: str) -> None:
     """Write the lines of an act."""
-    connection.settings_dict.update(json.loads(database))
 
     def read() -> str:
         tools = toolset_for(Turn.objects.get(pk=turn))
@@ -112,4 +113,4 @@ def main(act: str, database: str, turn: str, conversation: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], *sys.argv[3:])

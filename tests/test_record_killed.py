@@ -22,17 +22,14 @@ def left(open_world: World) -> Callable[[str], list[dict[str, Any]]]:
     open_world.allow("all_accounts")
     session = open_world.session(TEXT, person=open_world.mara)
     turn = open_world.turn(open_world.mara)
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     database = json.dumps({name: connection.settings_dict[name] for name in NEEDED}, default=str)
 
     def run(act: str) -> list[dict[str, Any]]:
         command = [sys.executable, "-W", "error", "-m", "tests.killing", act, database]
         ran = subprocess.run(
             [*command, str(turn.pk), str(session.pk)],
-            env={
-                **os.environ,
-                "DJANGO_SETTINGS_MODULE": "tests.settings",
-                "DATABASE_URL": "postgresql://localhost/none",
-            },
+            env=environment | {"DJANGO_SETTINGS_MODULE": "tests.settings", "TEST_DATABASE": "sqlite"},
             capture_output=True,
             text=True,
             check=False,
