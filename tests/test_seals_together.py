@@ -1,11 +1,9 @@
 """record-sealed off the read path: sealers, readers, verifiers and pruners at the same time."""
 
-import random
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from history_access.pruning import prune
 from history_access.seals import seal, seal_batches
 from history_access.tools import Toolset, toolset_for
 from history_access.verifying import verify
-from tests.sealed_records import a_read, whole, write_reads
+from tests.sealed_records import whole, write_reads
 from tests.worlds import World, pages
 
 READS = 25
