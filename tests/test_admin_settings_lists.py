@@ -68,8 +68,10 @@ def test_every_page_of_a_setting_leads_back_to_the_settings(world: World, rows: 
         row_url(rows["agent"]),
         place_url(world, "agent", "x"),
     ):
-        crumbs = body(client.get(page)).split('class="breadcrumbs"')[1].split("</nav>")[0]
+        response = client.get(page)
+        crumbs = body(response).split('class="breadcrumbs"')[1].split("</nav>")[0]
         assert f'<a href="{list_url(SettingValue)}">Settings</a>' in crumbs, page
+        assert str(response.context["title"]) in crumbs, page
 
 
 def test_faults_are_shown_to_operators(world: World):

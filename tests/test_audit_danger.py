@@ -192,7 +192,7 @@ def test_danger_warned_in_a_list_of_settings_takes_no_statement_for_each_agent(
     for agent in _agents(world, number):
         SettingValue.objects.create(entry=HISTORY, **Place.of(agent=agent)._asdict(), value="all_accounts")
     client.force_login(world.operator)
-    assert statements(lambda: client.get("/admin/settings_catalog/settingvalue/")) == 11
+    assert statements(lambda: client.get("/admin/settings_catalog/settingvalue/")) == 12
 
 
 def test_what_the_platform_does_not_name_is_not_asked_for(world: World, chosen: Any) -> None:

@@ -242,10 +242,10 @@ def test_the_authority_that_is_shown_answers(world: World, monkeypatch: Any) -> 
 
 def test_the_addresses_that_are_shown_are_there() -> None:
     urls = ModuleType("urls")
-    exec(block("docs/backend-developer.md", "urlpatterns"), urls.__dict__)
+    exec(block("docs/backend-developer.md", "history_access.api.urls"), urls.__dict__)
     told = (ROOT / "docs/auditor.md").read_text(encoding="utf-8")
     shown = re.findall(r"^GET (/\S+?)(?:\?\S*)?(?:\s|$)", told, re.MULTILINE)
-    assert len(shown) == 6
+    assert len(shown) == 7
     for path in shown:
         assert resolve(path, urlconf=urls).view_name.startswith("history_access_api:")
 

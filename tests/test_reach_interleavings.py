@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Authority, Session, Turn
-from history_access.reach import Reach
+from history_access.reach import PersonReach
 from history_access.tools import Toolset
 from tests.worlds import World
 
@@ -182,5 +182,7 @@ def test_reach_now_the_harness_finds_a_right_that_is_only_checked_before(
     """The positive control: with the right left out of the statement that fetches, stale text comes back."""
     if connection.vendor == "sqlite":
         pytest.skip("there the loss always waits until the call is done")
-    monkeypatch.setattr(Reach, "_person", lambda self: Q(pk__isnull=False) if self.granted else Q(pk__in=[]))
+    monkeypatch.setattr(
+        PersonReach, "_person", lambda self: Q(pk__isnull=False) if self.granted else Q(pk__in=[])
+    )
     assert stale(lambda: call_for("read_conversation"), revoke) != []

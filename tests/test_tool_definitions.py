@@ -13,7 +13,16 @@ from tests.golden import FOLDER, NAMES, golden, text
 from tests.worlds import World
 
 LIST, READ = NAMES
-FILES = ["anthropic", "json_schema", "mcp", "openai", "openai-strict", "openapi", "results"]
+FILES = [
+    "anthropic",
+    "json_schema",
+    "mcp",
+    "openai",
+    "openai-strict",
+    "openapi",
+    "openapi-references",
+    "results",
+]
 DIALECTS = ["openai", "anthropic", "mcp", "json_schema"]
 TOOLSET = Toolset(None, NAMES)
 
