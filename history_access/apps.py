@@ -7,6 +7,10 @@ from settings_catalog.guards import Guard, GuardedConfig, append_only, fixed_col
 _REFERENCE = "history_access_turnreference"
 _EXCERPT = "history_access_excerpttext"
 _FIXED = "what was handed to a turn stays as it was handed over"
+_ONCE = (
+    "turn_id = NEW.turn_id AND workspace_id = NEW.workspace_id AND session_id = NEW.session_id AND "
+    "kind = 'conversation' AND NEW.kind = kind AND ended_at IS NULL AND NEW.ended_at IS NULL"
+)
 
 _HANDED_OVER = (
     *fixed_columns(
@@ -23,6 +27,7 @@ _HANDED_OVER = (
             "bound_at",
         ],
         _FIXED,
+        also=_ONCE,
     ),
     Guard(
         name=f"{_REFERENCE}_ended",

@@ -91,12 +91,14 @@ def never_removed(table: str, message: str) -> tuple[Guard, ...]:
     )
 
 
-def fixed_columns(table: str, columns: Iterable[str], message: str, key: str = "id") -> tuple[Guard, ...]:
-    """The named columns of `table` keep the value that they were inserted with."""
+def fixed_columns(
+    table: str, columns: Iterable[str], message: str, key: str = "id", *, also: str = ""
+) -> tuple[Guard, ...]:
+    """The named columns of `table` keep the value that they were inserted with; `also`: see a replacement."""
     changed = " OR ".join(f"NEW.{column} {{differs}} OLD.{column}" for column in (key, *columns))
     return (
         Guard(name=f"{table}_fixed", table=table, event="UPDATE", when=changed, message=message),
-        never_replaced(table, message, key=key),
+        never_replaced(table, message, key=key, also=also),
     )
 
 
@@ -119,11 +121,18 @@ class _SQLiteGuard(Guard):
         return None if vendor == "postgresql" else super().statement(vendor)
 
 
-def never_replaced(table: str, message: str, *, key: str = "id", unique: tuple[str, ...] = ()) -> Guard:
-    """On SQLite no INSERT OR REPLACE takes a row away: by its key, its `unique` columns or its rowid."""
+def never_replaced(
+    table: str, message: str, *, key: str = "id", unique: tuple[str, ...] = (), also: str = ""
+) -> Guard:
+    """On SQLite no INSERT OR REPLACE takes a row away: by its key, its `unique` columns or its rowid.
+
+    `also` is a condition on a row and NEW under which a constraint of another form has one make way.
+    """
     same = [f"{key} = NEW.{key}", "rowid = NEW.rowid"]
     if unique:
         same.append("(" + " AND ".join(f'"{column}" = NEW."{column}"' for column in unique) + ")")
+    if also:
+        same.append(f"({also})")
     when = f'EXISTS (SELECT 1 FROM "{table}" WHERE {" OR ".join(same)})'
     return _SQLiteGuard(name=f"{table}_no_replace", table=table, event="INSERT", when=when, message=message)
 
