@@ -334,6 +334,19 @@ def test_refs_admission_takes_that_persons_own_reach(desk: World) -> None:
 # Retries
 
 
+def test_refs_admission_a_retry_is_answered_after_the_turn_and_the_setting_are_gone(desk: World) -> None:
+    """Its client never saw the first answer; what it is told now grants nothing."""
+    one, two = several(desk, 2)
+    turn = desk.turn(desk.mara)
+    [bound] = bind_references(turn, keys([one]), submission_key="k")
+    services.end_turn(turn)
+    desk.set("conversation_references", agent=desk.agent, value="none")
+    [again] = bind_references(turn, keys([one]), submission_key="k")
+    assert (again.id, bound.ended_at, again.ended_at is None) == (bound.id, None, False)
+    assert refused(turn, keys([two]), submission_key="k").status == 409
+    assert refused(turn, keys([two]), submission_key="another").status == 400
+
+
 def test_refs_admission_a_retry_binds_nothing_more(desk: World) -> None:
     one, two = several(desk, 2)
     turn = desk.turn(desk.mara)

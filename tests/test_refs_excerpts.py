@@ -117,7 +117,6 @@ def test_refs_two_kinds_an_excerpt_is_fixed_when_its_source_changes(desk: World,
     assert references_block(turn) == before
 
 
-@pytest.mark.xfail(strict=True, reason="erasing does not reach excerpts yet")
 def test_refs_two_kinds_erasing_the_conversation_reaches_its_excerpts(desk: World) -> None:
     """record-erasure: the words go; that something was attached stays."""
     session = desk.session("Two eggs?", person=desk.mara)
@@ -130,7 +129,6 @@ def test_refs_two_kinds_erasing_the_conversation_reaches_its_excerpts(desk: Worl
     assert "eggs" not in str(list(ExcerptText.objects.values()))
 
 
-@pytest.mark.xfail(strict=True, reason="erasing does not reach excerpts yet")
 def test_refs_two_kinds_erasing_the_person_reaches_their_excerpts(desk: World) -> None:
     """Whoever handed it over: the words are those of the person whose conversation it was."""
     desk.grant(desk.operator)

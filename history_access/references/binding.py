@@ -41,13 +41,16 @@ def bind_references(
         return ()
     with transaction.atomic(using=primary()):
         handover = handover_of(turn, CONVERSATIONS)
-        if submitted:
+        before = list(locked(handover.turn))
+        noted = _noted(handover.turn, submission_key)
+        if noted is None and submitted:
             admit(handover, "conversations")
         entries = [(place, key_named(handover, one)) for place, one in _entries(submitted)]
-        before = list(locked(handover.turn))
-        if submission_key is not None and not _is_new(handover.turn, submission_key, entries):
-            return _latest(before, entries)
-        return _bound(handover, before, entries)
+        if noted is not None:
+            return _repeated(noted, before, entries)
+        bound = _bound(handover, before, entries)
+        _note(handover.turn, submission_key, entries)
+        return bound
 
 
 def admit(handover: Handover, kind: str) -> None:
@@ -102,25 +105,40 @@ def _check_key(key: Any) -> None:
         raise errors.invalid("submission_key", f"must be 1 to {MOST_SUBMISSION_KEY} printable characters")
 
 
-def _is_new(turn: TurnFacts, submission_key: str, entries: Sequence[Entry]) -> bool:
-    """Note a submission; False where it was noted before, a ReferencesError where that was another one."""
-    conversations = sorted({optional_key_text(key) or "" for _, key in entries})
-    noted, new = ReferenceSubmission.objects.using(primary()).get_or_create(
-        workspace_id=key_text(turn.workspace_id),
-        turn_id=key_text(turn.id),
-        submission_key=submission_key,
-        defaults={"conversations": conversations},
-    )
-    if noted.conversations != conversations:
+def _noted(turn: TurnFacts, submission_key: str | None) -> ReferenceSubmission | None:
+    """The earlier submission under this key, whatever has ended since; None where there is none."""
+    if submission_key is None:
+        return None
+    rows = ReferenceSubmission.objects.using(primary())
+    return rows.filter(
+        workspace_id=key_text(turn.workspace_id), turn_id=key_text(turn.id), submission_key=submission_key
+    ).first()
+
+
+def _note(turn: TurnFacts, submission_key: str | None, entries: Sequence[Entry]) -> None:
+    """Keep what a submission handed over, for a retry of it."""
+    if submission_key is not None:
+        ReferenceSubmission.objects.using(primary()).create(
+            workspace_id=key_text(turn.workspace_id),
+            turn_id=key_text(turn.id),
+            submission_key=submission_key,
+            conversations=_conversations(entries),
+        )
+
+
+def _repeated(
+    noted: ReferenceSubmission, before: Sequence[TurnReference], entries: Sequence[Entry]
+) -> tuple[Reference, ...]:
+    """What became of each conversation of a submission that is repeated; it grants nothing anew."""
+    if noted.conversations != _conversations(entries):
         raise errors.key_used()
-    return new
-
-
-def _latest(before: Sequence[TurnReference], entries: Sequence[Entry]) -> tuple[Reference, ...]:
-    """What became of each conversation that was handed over before."""
     latest = {row.session_id: row for row in before if row.kind == ReferenceKind.CONVERSATION}
     wanted = dict.fromkeys(key_text(key) for _, key in entries)
     return tuple(shown(latest[key]) for key in wanted if key in latest)
+
+
+def _conversations(entries: Sequence[Entry]) -> list[str]:
+    return sorted({optional_key_text(key) or "" for _, key in entries})
 
 
 def _bound(
