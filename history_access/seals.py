@@ -21,7 +21,6 @@ from django.utils import timezone
 from history_access import leaves
 from history_access.models import EventKind, MaintenanceEvent, Seal, SealedKind, SealedRow
 from history_access.models.platform import primary
-from settings_catalog.keys import uuid7_at
 
 MARGIN = timedelta(minutes=1)
 """How long a reading transaction may take to commit and still be found by a sealer's quick pass."""
@@ -149,9 +148,8 @@ def record_event(
     So what was done and the sealed event that says so are committed together (`record-append-only`). `pk`
     is a key that the caller already refers to, made with `uuid7()`.
     """
-    now = timezone.now()
-    event = MaintenanceEvent(kind=kind, happened_at=now, by=by, why=why, details=dict(details))
-    event.pk = pk or uuid7_at(now)
+    event = MaintenanceEvent(kind=kind, happened_at=timezone.now(), by=by, why=why, details=dict(details))
+    event.pk = pk or event.pk
     event.save(using=using, force_insert=True)
     rows = (
         MaintenanceEvent.objects.using(using).filter(pk=event.pk).values(*leaves.columns_of(SealedKind.EVENT))
