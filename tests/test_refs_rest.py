@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from drf_spectacular.validation import validate_schema
@@ -79,6 +80,16 @@ def test_a_person_attaches_an_excerpt(shared: World) -> None:
     [row] = TurnConversationRead.objects.all()
     assert (row.how, row.what, row.first_number, row.last_number) == ("reference", "excerpt", 1, 2)
     assert toolset_for(turn).names == ()
+
+
+def test_record_or_nothing_holds_under_atomic_requests(shared: World, monkeypatch: Any) -> None:
+    """The excerpt is recorded in a transaction of its own, whatever the host wraps its views in."""
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    old, turn = shared.session("hello", person=shared.mara), shared.turn(shared.mara)
+    assert hand_over(shared.mara, turn, str(old.pk)).status_code == 200
+    sent = {"conversation": str(old.pk), "messages": [1]}
+    assert post(shared.mara, f"turns/{turn.pk}/excerpts/", sent).status_code == 200
+    assert TurnConversationRead.objects.filter(what="excerpt").count() == 1
 
 
 REFUSED = {

@@ -2,6 +2,7 @@
 `path("api/references/", include("history_access.api.references_urls"))`.
 """
 
+from django.db.transaction import non_atomic_requests
 from django.urls import path
 
 from history_access.api import references
@@ -15,7 +16,12 @@ urlpatterns = [
         references.TurnReference.as_view(),
         name="reference",
     ),
-    path("turns/<str:turn>/excerpts/", references.TurnExcerpts.as_view(), name="excerpts"),
+    path(
+        "turns/<str:turn>/excerpts/",
+        # A read and its record are a transaction of their own (`record-or-nothing`).
+        non_atomic_requests(references.TurnExcerpts.as_view()),
+        name="excerpts",
+    ),
     path("conversations/", references.Offers.as_view(), name="offers"),
     path("conversations/<str:offered>/", references.Offered.as_view(), name="preview"),
 ]
