@@ -72,13 +72,13 @@ def ask_for(desk: World, history: str, references: str) -> None:
     desk.set("conversation_references", agent=desk.agent, value=references)
 
 
-def handed(turn: Turn, session: Session) -> TurnReference:
-    """As if it had been bound while it could be, whatever holds now."""
+def handed(turn: Turn, session: Session, by: Any = None) -> TurnReference:
+    """As if it had been bound while it could be, by the turn's sender or by another person."""
     return TurnReference.objects.create(
         workspace_id=str(turn.workspace_id),
         agent_id=str(turn.session.agent_id),
         turn_id=str(turn.pk),
-        person_id=str(turn.sender_id),
+        person_id=str(turn.sender_id if by is None else by.pk),
         kind="conversation",
         session_id=str(session.pk),
         session_account_id=optional_key_text(session.account_id),
@@ -152,6 +152,17 @@ def test_refs_per_turn_nothing_carries_over(alone: tuple[World, Session, Turn]) 
         assert toolset_for(other).names == NOTHING
         assert code(other, session) == "history_unavailable"
     assert read(toolset_for(turn), session.pk)["by"] == "reference"
+
+
+def test_refs_per_turn_what_another_person_handed_over_is_not_read(
+    alone: tuple[World, Session, Turn],
+) -> None:
+    """A platform of its own may let a turn change its sender; what was bound was bound by a person."""
+    desk, session, _ = alone
+    turn = desk.turn(desk.mara)
+    handed(turn, session, by=desk.operator)
+    assert toolset_for(turn).names == NOTHING
+    assert code(turn, session) == "history_unavailable"
 
 
 @pytest.mark.parametrize("noted", [True, False])
