@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Account, Agent, Authority, Session, Turn
@@ -151,6 +153,28 @@ def test_refs_within_reach_the_list_is_refused_where_history_is_off(handed: Any)
     assert not TurnConversationRead.objects.exists()
 
 
+def test_reach_same_answer_for_everything_that_was_not_handed_over(handed: Any) -> None:
+    """To the letter, and with as many statements, while there is something that was."""
+    world, turn, _ = handed
+    elsewhere = Agent.objects.create(workspace=world.hollowbrook, name="Other")
+    sessions = [
+        world.session("a", person=world.mara),
+        world.session("a", person=world.mara, account=world.acme),
+        world.session("a", person=world.operator),
+        world.session("a"),
+        world.session("a", person=world.mara, agent=elsewhere),
+    ]
+    services.delete_session(world.session("a", person=world.mara, pk="00000000-0000-4000-8000-000000000000"))
+    ids = [*(str(one.pk) for one in sessions), "00000000-0000-4000-8000-000000000000"]
+    found, tools = set(), toolset_for(turn)
+    for one in (*ids, "7", "", "x" * 300, str(turn.session_id)):
+        with CaptureQueriesContext(connection) as captured:
+            answer = tools.call("read_conversation", {"conversation_id": one})
+        found.add((json.dumps(answer), len(captured)))
+    [(answer, _)] = found
+    assert json.loads(answer)["error"]["code"] == "conversation_unavailable"
+
+
 def test_refs_within_reach_a_summary_is_read_too(handed: Any) -> None:
     _, turn, session = handed
     services.summarize_session(session, "They had eggs.", through=1)
@@ -169,6 +193,14 @@ def test_refs_per_turn_ends_with_the_turn(handed: Any) -> None:
     assert read(tools, session.pk)["by"] == "reference"
     services.end_turn(turn)
     assert not toolset_for(turn)
+    assert unreadable(turn, session)
+
+
+def test_refs_per_turn_ends_with_a_turn_that_a_platform_ends_by_itself(handed: Any) -> None:
+    """Nobody noted it for the reference: reading stops all the same."""
+    _, turn, session = handed
+    Turn.objects.filter(pk=turn.pk).update(ended_at=turn.started_at)
+    assert TurnReference.objects.get().ended_at is None
     assert unreadable(turn, session)
 
 
