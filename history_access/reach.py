@@ -400,8 +400,10 @@ def sessions_within(restrictors: Iterable[Restrictor]) -> "QuerySet[AbstractSess
     return session_model()._base_manager.using(primary()).filter(*conditions)
 
 
-def truth(condition: Q) -> Case:
-    """A condition as a column: true or false, never NULL."""
+def truth(condition: Q) -> Any:
+    """A condition as a column: true or false, never NULL; none at all holds for every row."""
+    if not condition:
+        return Value(True, output_field=BooleanField())
     return Case(When(condition, then=Value(True)), default=Value(False), output_field=BooleanField())
 
 
