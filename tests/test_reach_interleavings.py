@@ -48,10 +48,14 @@ class Call:
             return execute(sql, *rest)
 
         with connection.execute_wrapper(note):
-            result = Toolset(self.turn.pk, ()).call(self.tool, self.arguments)
+            result = self.act()
         for thread in waiting:
             thread.join()
         return self.mark in str(result), ran
+
+    def act(self) -> Any:
+        """The call itself; what it returns has the mark in it where any text came back."""
+        return Toolset(self.turn.pk, ()).call(self.tool, self.arguments)
 
     def _do(self, job: "Job") -> threading.Thread:
         """Do it on another connection; where the database lets it, wait until that is committed."""

@@ -1,0 +1,261 @@
+"""refs-admission, refs-within-reach, refs-per-turn over every interleaving with the loss of a right.
+
+A right is lost, and committed, before each statement of handing a conversation over, and of reading it by
+reference. `READING` and `BINDING` say which statement looks at that right last: whoever lost it before gets
+nothing, and after a loss no call returns text. On SQLite the loss waits until the call is done.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.models import Q
+
+from history_access.agent_platform import services
+from history_access.agent_platform.models import Authority, Session, Turn
+from history_access.reach import HandedOver, PersonReach
+from history_access.references import ReferencesError, bind_references, references_of, take_back
+from history_access.tools import Toolset
+from tests.test_reach_interleavings import Call, last_fetch
+from tests.worlds import World, error
+
+Loss = Callable[[Any], Any]
+
+
+class Reading(Call):
+    """A read of a conversation that a person handed over, somebody else's, which they may open."""
+
+    ACCOUNT: ClassVar[str | None] = None
+    HISTORY = "none"
+    tool = "read_conversation"
+
+    def __init__(self, world: World, number: int, *, bound: bool = True) -> None:
+        self.world = world
+        self.mark = f"Mark{number}."
+        self.sender = world.person(f"sender {number}")
+        self.right = world.grant(self.sender)
+        world.set(agent=world.agent, value=self.HISTORY)
+        world.set("conversation_references", agent=world.agent, value="conversations")
+        account = getattr(world, self.ACCOUNT) if self.ACCOUNT else None
+        self.session = world.session(
+            f"{self.mark} words", person=world.mara, account=account, title=f"{self.mark} title"
+        )
+        self.arguments = {"conversation_id": str(self.session.pk)}
+        self.turn = world.turn(self.sender)
+        if bound:
+            self.bind()
+
+    def bind(self) -> Any:
+        return bind_references(self.turn, [str(self.session.pk)])
+
+
+class ReadingAcrossAccounts(Reading):
+    """The same of another account's conversation, which history access opens too."""
+
+    ACCOUNT = "acme"
+    HISTORY = "all_accounts"
+
+
+class Binding(Reading):
+    """Handing that conversation over; what comes back has its id in it, unless it was refused."""
+
+    def __init__(self, world: World, number: int, *, bound: bool = False) -> None:
+        super().__init__(world, number, bound=bound)
+        self.mark = str(self.session.pk)
+
+    def act(self) -> Any:
+        try:
+            return self.bind()
+        except ReferencesError as refusal:
+            assert self.mark not in str(refusal)
+            return None
+
+    def reads(self) -> bool:
+        """Whether a read after it returns text."""
+        return "words" in str(Toolset(self.turn.pk, ()).call(self.tool, self.arguments))
+
+
+class BindingAcrossAccounts(Binding):
+    """The same of another account's conversation."""
+
+    ACCOUNT = "acme"
+    HISTORY = "all_accounts"
+
+
+class BindingAgain(Binding):
+    """The same where it had been handed over before."""
+
+    def __init__(self, world: World, number: int) -> None:
+        super().__init__(world, number, bound=True)
+
+
+def taken_back(call: Reading) -> None:
+    assert take_back(call.turn, references_of(call.turn)[0])
+
+
+def right_revoked(call: Reading) -> None:
+    Authority.objects.filter(pk=call.right.pk).delete()
+
+
+def sender_deactivated(call: Reading) -> None:
+    get_user_model().objects.filter(pk=call.sender.pk).update(is_active=False)
+
+
+def source_deleted(call: Reading) -> None:
+    services.delete_session(Session.objects.get(pk=call.session.pk))
+
+
+def references_lowered(call: Reading) -> None:
+    call.world.set("conversation_references", agent=call.world.agent, value="excerpts")
+
+
+def history_lowered(call: Reading) -> None:
+    call.world.set(agent=call.world.agent, value="same_account")
+
+
+def history_closed(call: Reading) -> None:
+    call.world.set(agent=call.world.agent, value="none")
+
+
+def turn_ended(call: Reading) -> None:
+    services.end_turn(Turn.objects.get(pk=call.turn.pk))
+
+
+def own_session_deleted(call: Reading) -> None:
+    services.delete_session(Session.objects.get(pk=call.turn.session_id))
+
+
+def last_setting(statements: list[str]) -> int:
+    """The last look at the settings."""
+    return max(at for at, sql in enumerate(statements) if "settings_catalog_settingvalue" in sql)
+
+
+def last_reference(statements: list[str]) -> int:
+    """The last look at what the turn was handed."""
+    looks = [at for at, sql in enumerate(statements) if sql.startswith("SELECT") and "_turnreference" in sql]
+    return max(looks)
+
+
+Look = Callable[[list[str]], int]
+
+READING: dict[Loss, tuple[type[Reading], Look]] = {
+    taken_back: (Reading, last_fetch),
+    right_revoked: (Reading, last_fetch),
+    sender_deactivated: (Reading, last_fetch),
+    source_deleted: (Reading, last_fetch),
+    turn_ended: (Reading, last_fetch),
+    own_session_deleted: (Reading, last_fetch),
+    references_lowered: (Reading, last_setting),
+    history_lowered: (ReadingAcrossAccounts, last_setting),
+    history_closed: (ReadingAcrossAccounts, last_setting),
+}
+"""The loss, the call in whose way it stands, and the statement that looks at it last."""
+
+BINDING: dict[Loss, tuple[type[Binding], Look]] = {
+    right_revoked: (Binding, last_fetch),
+    sender_deactivated: (Binding, last_fetch),
+    source_deleted: (Binding, last_fetch),
+    turn_ended: (Binding, last_fetch),
+    own_session_deleted: (Binding, last_fetch),
+    references_lowered: (Binding, last_setting),
+    history_lowered: (BindingAcrossAccounts, last_setting),
+    history_closed: (BindingAcrossAccounts, last_setting),
+}
+"""The same of handing over: later than that it is handed over, and opens nothing."""
+
+named = pytest.mark.parametrize("loss", READING, ids=lambda loss: loss.__name__)
+
+
+@pytest.fixture
+def call_for(open_world: World) -> Callable[[type[Any]], Any]:
+    """A fresh call of a fresh person in one committed world, where the platform allows everything."""
+    open_world.set(platform=True, ceiling="all_accounts")
+    open_world.set("conversation_references", platform=True, ceiling="conversations")
+    numbers = iter(range(1000))
+    return lambda kind: kind(open_world, next(numbers))
+
+
+def unexpected(call_for: Any, kind: type[Reading], loss: Loss, look: Look) -> list[tuple[int, str]]:
+    """The statements before which the right was lost, with what was not as it is written above."""
+    got, statements = call_for(kind).run()
+    assert got, "without a loss the call returns text"
+    found = []
+    for at in range(len(statements)):
+        call = call_for(kind)
+        got, _ = call.run({at: loss})
+        if connection.vendor != "sqlite" and got != (at > look(statements)):
+            found.append((at, "during it"))
+        if call.reads() if isinstance(call, Binding) else call.run()[0]:
+            found.append((at, "after it"))
+    return found
+
+
+@named
+def test_refs_within_reach_in_every_interleaving_of_a_read(call_for: Any, loss: Loss) -> None:
+    kind, look = READING[loss]
+    assert unexpected(call_for, kind, loss, look) == []
+
+
+@pytest.mark.parametrize("loss", BINDING, ids=lambda loss: loss.__name__)
+def test_refs_admission_in_every_interleaving_of_handing_over(call_for: Any, loss: Loss) -> None:
+    kind, look = BINDING[loss]
+    assert unexpected(call_for, kind, loss, look) == []
+
+
+def test_refs_per_turn_handed_over_again_while_it_is_taken_back(call_for: Any) -> None:
+    """Taken back before that looks, it is handed over anew; later than that it stays taken back."""
+    _, statements = call_for(BindingAgain).run()
+    for at in range(len(statements)):
+        call = call_for(BindingAgain)
+        call.run({at: taken_back})
+        anew = connection.vendor != "sqlite" and at <= last_reference(statements)
+        assert call.reads() == anew, f"taken back before statement {at}"
+        assert [one.ended_at is None for one in references_of(call.turn)] == [False, True][: 1 + anew]
+
+
+@named
+def test_refs_within_reach_after_a_loss_it_is_not_handed_over_either(call_for: Any, loss: Loss) -> None:
+    """The other order: the loss first, then handing over, then reading, with one answer."""
+    kind = BindingAcrossAccounts if READING[loss][0].ACCOUNT else Binding
+    call = call_for(kind)
+    if loss is taken_back:
+        call = call_for(BindingAgain)
+        loss(call)
+    else:
+        loss(call)
+        assert call.run()[0] is False
+        assert references_of(call.turn) == ()
+    refused = error(Toolset(call.turn.pk, ()).call(call.tool, call.arguments))
+    assert refused["code"] in ("conversation_unavailable", "history_unavailable")
+
+
+def everybody(reach: PersonReach) -> Q:
+    """The restrictor as it would be if the right were only looked at before."""
+    return Q(pk__isnull=False) if reach.granted else Q(pk__in=[])
+
+
+def always(handed_over: HandedOver, turn: Any) -> Q:
+    """The condition as it would be if a reference were only looked at before."""
+    return Q(pk=handed_over.session_id)
+
+
+CONTROLS: dict[str, tuple[tuple[Any, str, Any], Loss, type[Reading]]] = {
+    "taken back": ((HandedOver, "condition", always), taken_back, Reading),
+    "revoked, reading": ((PersonReach, "_person", everybody), right_revoked, Reading),
+    "revoked, handing over": ((PersonReach, "_person", everybody), right_revoked, Binding),
+}
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_refs_within_reach_the_harness_finds_what_is_only_looked_at_before(
+    call_for: Any, monkeypatch: Any, control: str
+) -> None:
+    """The positive control: with the condition left out of the statement that fetches."""
+    if connection.vendor == "sqlite":
+        pytest.skip("there the loss always waits until the call is done")
+    broken, loss, kind = CONTROLS[control]
+    monkeypatch.setattr(*broken)
+    during = [at for at, when in unexpected(call_for, kind, loss, last_fetch) if when == "during it"]
+    assert during != []
