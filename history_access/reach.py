@@ -331,8 +331,8 @@ def handover_of_any_agent(turn: AbstractTurn | Any, session: Any | None, least: 
     Four statements, whether or not there is such a session (`reach-same-answer`).
     """
     facts = turn_facts(turn)
-    found = agent_of(facts.session_id if session is None else session)
-    return _handover(facts, found[1] if found and found[0] == facts.workspace_id else facts.agent_id, least)
+    asked = facts.session_id if session is None else session
+    return _handover(facts, agent_within(facts.workspace_id, asked, otherwise=facts.agent_id), least)
 
 
 def _handover(facts: TurnFacts, agent_id: Any, least: str) -> Handover:
@@ -353,6 +353,12 @@ def agent_of(session: Any) -> tuple[Any, Any] | None:
     sessions: Any = session_model()._base_manager.using(primary()).filter(pk=session)
     found: tuple[Any, Any] | None = sessions.values_list("workspace_id", "agent_id").first()
     return found
+
+
+def agent_within(workspace_id: Any, session: Any, *, otherwise: Any) -> Any:
+    """The key of the agent of a session of this workspace, `otherwise` where there is no such session."""
+    found = agent_of(session)
+    return found[1] if found and key_text(found[0]) == key_text(workspace_id) else otherwise
 
 
 def _reach(

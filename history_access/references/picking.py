@@ -15,7 +15,7 @@ from history_access.models import Role
 from history_access.models.platform import primary
 from history_access.paging import CursorError, read_cursor, write_cursor
 from history_access.quoting import cut, short
-from history_access.reach import PersonReach, agent_of, look_up_person
+from history_access.reach import PersonReach, agent_of, agent_within, look_up_person
 from history_access.references import errors
 from history_access.turns import settings_of
 from history_access.wire import account_name, link_of
@@ -101,14 +101,13 @@ class Preview:
 def desk_in(person: Any, conversation: str) -> Desk:
     """The desk in one conversation, by the text of its key; a NothingToOfferError if they cannot open it."""
     key = door.key_of(conversation)
-    where = agent_of(key) if key is not None else None
-    if where is None:
-        raise NothingToOfferError(_NONE)
-    reach = _own_reach(person, Desk(workspace_id=where[0], agent_id=where[1]), every_account=True)
-    head = door.head(reach, key)
+    where = None if key is None else agent_of(key)
+    workspace_id, agent_id = where or (None, None)
+    desk = Desk(workspace_id=workspace_id, agent_id=agent_id)
+    head = door.head(_reach_from(person, desk, granted=where is not None), key)
     if head is None:
         raise NothingToOfferError(_NONE)
-    return Desk(workspace_id=where[0], agent_id=where[1], account_id=head.account_id, session_id=key)
+    return replace(desk, account_id=head.account_id, session_id=key)
 
 
 def desk_for(person: Any, agent: str, *, account: str | None = None) -> Desk:
@@ -165,7 +164,7 @@ def offerable_conversations(
     after = None if cursor is None else _position(cursor, scope)
     setting, references = settings_of(Place.agent(desk.workspace_id, desk.agent_id))
     limit = max(1, min(limit, MOST_OFFERED))
-    reach = _own_reach(person, source, every_account=True)
+    reach = _own_reach(person, source)
     rows = door.offered(reach, _account_line(desk, setting), title=title, after=after, most=limit + 1)
     offers = tuple(_offer(row, desk, source, references) for row in rows[:limit])
     following = _cursor(rows[limit - 1].position, scope) if len(rows) > limit else None
@@ -180,14 +179,12 @@ def preview_conversation(person: Any, desk: Desk, conversation: str) -> Preview:
     """
     _may_run(person, desk)
     key = door.key_of(conversation)
-    where = agent_of(key) if key is not None else None
-    if where is None or where[0] != desk.workspace_id:
-        raise NothingToOfferError(_NONE)
-    source = replace(desk, agent_id=where[1])
+    asked = desk.session_id if key is None else key
+    source = replace(desk, agent_id=agent_within(desk.workspace_id, asked, otherwise=desk.agent_id))
     setting, references = settings_of(Place.agent(desk.workspace_id, desk.agent_id))
-    reach = _own_reach(person, source, every_account=True)
+    reach = _own_reach(person, source)
     messages = door.ends(reach, key, each=PREVIEWED, most=PREVIEW_CHARACTERS + 1)
-    row = door.offer_of(reach, key, _account_line(desk, setting))
+    row = door.offer_of(reach, asked, _account_line(desk, setting))
     if row is None:
         raise NothingToOfferError(_NONE)
     return Preview(
@@ -210,16 +207,20 @@ def _agent_key(agent: Any) -> Any:
         raise errors.invalid("of_agent", "must be the key of an agent") from None
 
 
-def _own_reach(person: Any, desk: Desk, *, every_account: bool) -> PersonReach:
+def _own_reach(person: Any, desk: Desk) -> PersonReach:
     """What the person can open of the desk's agent, but for the conversation that they are in."""
     _, granted = look_up_person(person.pk, desk.workspace_id, desk.agent_id)
+    return _reach_from(person, desk, granted=granted)
+
+
+def _reach_from(person: Any, desk: Desk, *, granted: bool) -> PersonReach:
     return PersonReach(
         person_id=person.pk,
         workspace_id=desk.workspace_id,
         agent_id=desk.agent_id,
         session_id=desk.session_id,
         account_id=desk.account_id,
-        every_account=every_account,
+        every_account=True,
         granted=granted,
     )
 
@@ -250,7 +251,7 @@ def _offer(row: door.OfferedRow, desk: Desk, source: Desk, references: Resolutio
         conversation=row.account_holds
         and references.allows(CONVERSATIONS)
         and key_text(source.agent_id) == key_text(desk.agent_id),
-        excerpt=row.account_holds and references.allows(EXCERPTS),
+        excerpt=row.account_holds and row.message_count > 0 and references.allows(EXCERPTS),
     )
 
 
