@@ -1,7 +1,9 @@
 """refs-discovery: a person finds what they could hand over; what is said of it is what then happens."""
 
 import unicodedata
+import uuid
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,7 +27,7 @@ from history_access.references import (
 )
 from history_access.references.picking import NothingToOfferError
 from history_access.tools import toolset_for
-from tests.worlds import NOON, World
+from tests.worlds import NOON, World, runs_by_grant
 
 
 @pytest.fixture
@@ -86,10 +88,9 @@ def tries(world: World, turn: Any, session: Session) -> tuple[bool, bool]:
 @pytest.mark.parametrize("references", ["none", "excerpts", "conversations"])
 @pytest.mark.parametrize("history", ["none", "same_account", "all_accounts"])
 def test_refs_discovery_says_of_each_what_could_be_handed_over(
-    open_world: World, history: str, references: str
+    world: World, history: str, references: str
 ) -> None:
     """Each flag is true exactly if the act then succeeds."""
-    world = open_world
     world.allow(history)
     world.allow_references(references)
     other = Agent.objects.create(workspace=world.hollowbrook, name="Other")
@@ -107,8 +108,7 @@ def test_refs_discovery_says_of_each_what_could_be_handed_over(
             assert len(page.offers) == 6 + (agent == world.agent and account is not None)
             for offer in page.offers:
                 session = Session.objects.get(pk=offer.id)
-                if session.message_count:
-                    assert (offer.conversation, offer.excerpt) == tries(world, turn, session), offer
+                assert (offer.conversation, offer.excerpt) == tries(world, turn, session), offer
 
 
 FOUND = {
@@ -120,6 +120,10 @@ FOUND = {
     "100 % sure_": ["100 %", "%", "e_"],
     "a*b\\c": ["*", "\\", "A*B"],
     "見学の予約": ["見学", "予約"],
+    "İstanbul": ["istanbul", "ISTANBUL"],
+    "ﬁnal": ["final", "ＦＩ"],
+    'it\'s "two  spaces"': ["IT'S", '"', "  "],
+    "👩‍👩‍👧‍👦 family": ["👩‍👩‍👧‍👦", "👩"],
 }
 
 
@@ -197,14 +201,74 @@ def test_refs_discovery_a_preview_shows_both_ends_cut(desk: World) -> None:
     assert preview_conversation(desk.mara, here(desk), str(empty.pk)).messages == ()
 
 
-def test_refs_discovery_previews_nothing_that_a_person_cannot_open(desk: World) -> None:
+def test_refs_discovery_a_preview_is_cut_where_a_character_ends(desk: World) -> None:
+    session = desk.session("x" * 499 + "🇳🇱" + "y" * 1_000, "z" * 500, person=desk.mara)
+    first, second = preview_conversation(desk.mara, here(desk), str(session.pk)).messages
+    assert (first.text, first.characters) == ("x" * 499, 1_501)
+    assert (second.text, second.characters) == ("z" * 500, 500)
+
+
+def test_refs_discovery_a_preview_begins_where_a_conversation_was_trimmed(desk: World) -> None:
+    session = desk.session(*(str(number) for number in range(1, 13)), person=desk.mara)
+    services.trim_session(session, before=4)
+    preview = preview_conversation(desk.mara, here(desk), str(session.pk))
+    assert [one.number for one in preview.messages] == [4, 5, 6, 10, 11, 12]
+    assert preview.left_out == 3
+
+
+def test_reach_same_answer_for_what_a_person_cannot_open(desk: World) -> None:
+    """A preview, and a desk in it: one answer and one number of statements; a malformed id has no more."""
+    other = Agent.objects.create(workspace=desk.hollowbrook, name="Other")
+    foreign = Agent.objects.create(workspace=Workspace.objects.create(name="Elsewhere"), name="x")
     deleted = desk.session("a", person=desk.mara)
     services.delete_session(deleted)
-    for key in (desk.session("a").pk, deleted.pk, desk.agent.pk, "7", "", "\0", "x" * 300):
-        with pytest.raises(NothingToOfferError):
-            preview_conversation(desk.mara, here(desk), str(key))
-        with pytest.raises(NothingToOfferError):
-            desk_in(desk.mara, str(key))
+    closed = {
+        "nobody's": desk.session("a").pk,
+        "another's with another agent": desk.session("a", person=desk.operator, agent=other).pk,
+        "another workspace's": desk.session("a", person=desk.operator, agent=foreign).pk,
+        "deleted": deleted.pk,
+        "unknown": uuid.uuid4(),
+    }
+    inside = desk_in(desk.mara, str(desk.turn(desk.mara).session_id))
+    for look in (
+        lambda key: preview_conversation(desk.mara, here(desk), key),
+        lambda key: preview_conversation(desk.mara, inside, key),
+        lambda key: desk_in(desk.mara, key),
+    ):
+        found = {name: nothing(look, str(key)) for name, key in closed.items()}
+        assert len(set(found.values())) == 1, found
+        for malformed in ("7", "", "\0", "\ud800", "x" * 300):
+            answer, statements = nothing(look, malformed)
+            assert answer == found["unknown"][0]
+            assert statements <= found["unknown"][1]
+    assert nothing(lambda key: preview_conversation(desk.mara, inside, key), str(inside.session_id))
+
+
+def nothing(look: Any, key: str) -> tuple[str, int]:
+    """The answer that there is nothing, and how many statements it took."""
+    with CaptureQueriesContext(connection) as captured, pytest.raises(NothingToOfferError) as caught:
+        look(key)
+    return str(caught.value), len(captured)
+
+
+def test_refs_discovery_needs_runs_read(desk: World, settings: Any) -> None:
+    """Of the desk's agent, now; an agent that is none is one of nobody's."""
+    session, where = desk.session("a", person=desk.mara), here(desk)
+    other = Agent.objects.create(workspace=desk.hollowbrook, name="Other")
+    runs_by_grant(settings)
+    desk.grant(desk.mara, "runs:read", agent=other)
+    agents = (str(desk.agent.pk), str(other.pk).upper(), str(uuid.uuid4()), "7", "", "x" * 300)
+    for look in (
+        lambda: offerable_conversations(desk.mara, where),
+        lambda: preview_conversation(desk.mara, where, str(session.pk)),
+        *(partial(desk_for, desk.mara, agent) for agent in agents),
+    ):
+        with pytest.raises(ReferencesError) as caught:
+            look()
+        assert caught.value.rule == "you lack the permission runs:read for this agent"
+        assert caught.value.status == 403
+    desk.grant(desk.mara, "runs:read", agent=desk.agent)
+    assert offered(desk, where) == [str(session.pk)]
 
 
 def test_refs_discovery_grants_nothing(desk: World) -> None:
