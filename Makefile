@@ -9,7 +9,7 @@ RUN := $(VENV)/bin/python -W error
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
-	@echo "make captured  a captured model that knows every id makes 10,000 calls, on both databases"
+	@echo "make captured  a captured model that knows every id makes 10,000 calls, and every interleaving"
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
 	@echo "make tampering  every kind of tampering with the record on 200 random records, on both databases"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
@@ -26,7 +26,8 @@ tampering: $(VENV)/.ready
 	@TAMPERED_RECORDS=200 $(RUN) -m tests.run --no-cov tests/test_seals_tampering.py tests/test_seals_clocks.py
 
 captured: $(VENV)/.ready
-	@CAPTURED_CALLS=12000 $(RUN) -m tests.run --no-cov tests/test_refs_captured.py
+	@CAPTURED_CALLS=12000 EVERY_INTERLEAVING=1 $(RUN) -m tests.run --no-cov \
+		tests/test_refs_captured.py tests/test_refs_interleavings.py
 
 lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff check .

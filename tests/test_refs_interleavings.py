@@ -1,10 +1,13 @@
-"""refs-admission, refs-within-reach, refs-per-turn over every interleaving with the loss of a right.
+"""refs-admission, refs-within-reach, refs-two-kinds over every interleaving with the loss of a right.
 
-A right is lost, and committed, before each statement of handing a conversation over, and of reading it by
-reference. `READING` and `BINDING` say which statement looks at that right last: whoever lost it before gets
-nothing, and after a loss no call returns text. On SQLite the loss waits until the call is done.
+A right is lost, and committed, before each statement of handing a conversation over, of reading it by
+reference, of attaching an excerpt and of telling the model. `READING` and those below it say which statement
+looks at that right last: whoever lost it before gets nothing, and after a loss no call returns text. On
+SQLite the loss waits until the call is done. `EVERY_INTERLEAVING` in the environment tries `GIVING` before
+each statement too, and not only around the one that looks last (`make captured`).
 """
 
+import os
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -16,10 +19,20 @@ from django.db.models import Q
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Authority, Session, Turn
 from history_access.reach import HandedOver, PersonReach
-from history_access.references import ReferencesError, bind_references, references_of, take_back
+from history_access.record import HistoryUnavailableError
+from history_access.references import (
+    ReferencesError,
+    attach_excerpt,
+    bind_references,
+    references_block,
+    references_of,
+    take_back,
+)
 from history_access.tools import Toolset
 from tests.test_reach_interleavings import Call, last_fetch
-from tests.worlds import World, error
+from tests.worlds import World, error, runs_by_grant
+
+EVERY = bool(os.environ.get("EVERY_INTERLEAVING"))
 
 Loss = Callable[[Any], Any]
 
@@ -91,6 +104,46 @@ class BindingAgain(Binding):
         super().__init__(world, number, bound=True)
 
 
+class Attaching(Reading):
+    """Attaching an excerpt of it, where `runs:read` has to be granted."""
+
+    def __init__(self, world: World, number: int) -> None:
+        super().__init__(world, number, bound=False)
+        self.mark = str(self.session.pk)
+        self.run_right = world.grant(self.sender, "runs:read")
+
+    def act(self) -> Any:
+        try:
+            return attach_excerpt(self.turn, self.session, messages=[1])
+        except (ReferencesError, HistoryUnavailableError) as refusal:
+            assert self.mark not in str(refusal)
+            return None
+
+
+class AttachingAcrossAccounts(Attaching):
+    """The same of another account's conversation."""
+
+    ACCOUNT = "acme"
+    HISTORY = "all_accounts"
+
+
+class Telling(Reading):
+    """Telling the model of it: its title."""
+
+    def act(self) -> Any:
+        try:
+            return references_block(self.turn)
+        except HistoryUnavailableError:
+            return None
+
+
+class TellingWords(Telling):
+    """Showing the model an excerpt of it."""
+
+    def bind(self) -> Any:
+        return attach_excerpt(self.turn, self.session, messages=[1])
+
+
 def taken_back(call: Reading) -> None:
     assert take_back(call.turn, references_of(call.turn)[0])
 
@@ -109,6 +162,14 @@ def source_deleted(call: Reading) -> None:
 
 def references_lowered(call: Reading) -> None:
     call.world.set("conversation_references", agent=call.world.agent, value="excerpts")
+
+
+def references_closed(call: Reading) -> None:
+    call.world.set("conversation_references", agent=call.world.agent, value="none")
+
+
+def run_right_revoked(call: Attaching) -> None:
+    Authority.objects.filter(pk=call.run_right.pk).delete()
 
 
 def history_lowered(call: Reading) -> None:
@@ -138,6 +199,11 @@ def last_reference(statements: list[str]) -> int:
     return max(looks)
 
 
+def last_words(statements: list[str]) -> int:
+    """The last look at the words of an excerpt."""
+    return max(at for at, sql in enumerate(statements) if "_excerpttext" in sql)
+
+
 Look = Callable[[list[str]], int]
 
 READING: dict[Loss, tuple[type[Reading], Look]] = {
@@ -165,6 +231,25 @@ BINDING: dict[Loss, tuple[type[Binding], Look]] = {
 }
 """The same of handing over: later than that it is handed over, and opens nothing."""
 
+GIVING: list[tuple[type[Reading], Loss, Look]] = [
+    (Attaching, right_revoked, last_fetch),
+    (Attaching, run_right_revoked, last_fetch),
+    (Attaching, sender_deactivated, last_fetch),
+    (Attaching, source_deleted, last_fetch),
+    (Attaching, turn_ended, last_fetch),
+    (Attaching, references_closed, last_setting),
+    (AttachingAcrossAccounts, history_lowered, last_setting),
+    (Telling, taken_back, last_fetch),
+    (Telling, right_revoked, last_fetch),
+    (Telling, turn_ended, last_fetch),
+    (Telling, references_lowered, last_setting),
+    (TellingWords, taken_back, last_words),
+    (TellingWords, sender_deactivated, last_words),
+    (TellingWords, own_session_deleted, last_words),
+    (TellingWords, references_closed, last_setting),
+]
+"""The same of what else gives text; what was copied stays when the source goes, so there is no "after"."""
+
 named = pytest.mark.parametrize("loss", READING, ids=lambda loss: loss.__name__)
 
 
@@ -175,6 +260,15 @@ def call_for(open_world: World) -> Callable[[type[Any]], Any]:
     open_world.set("conversation_references", platform=True, ceiling="conversations")
     numbers = iter(range(1000))
     return lambda kind: kind(open_world, next(numbers))
+
+
+def given(call_for: Any, kind: type[Reading], loss: Loss, look: Look) -> list[int]:
+    """The statements before which the right was lost, and what came back was not as it is written above."""
+    got, statements = call_for(kind).run()
+    assert got, "without a loss there is something"
+    last = look(statements)
+    places = range(len(statements)) if EVERY else range(last - 1, min(last + 2, len(statements)))
+    return [at for at in places if call_for(kind).run({at: loss})[0] != (at > last)]
 
 
 def unexpected(call_for: Any, kind: type[Reading], loss: Loss, look: Look) -> list[tuple[int, str]]:
@@ -202,6 +296,19 @@ def test_refs_within_reach_in_every_interleaving_of_a_read(call_for: Any, loss: 
 def test_refs_admission_in_every_interleaving_of_handing_over(call_for: Any, loss: Loss) -> None:
     kind, look = BINDING[loss]
     assert unexpected(call_for, kind, loss, look) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "loss", "look"), GIVING, ids=lambda one: getattr(one, "__name__", "").removeprefix("last_")
+)
+def test_refs_two_kinds_in_every_interleaving_of_what_is_given(
+    call_for: Any, settings: Any, kind: type[Reading], loss: Loss, look: Look
+) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("there the loss always waits until the call is done")
+    if issubclass(kind, Attaching):
+        runs_by_grant(settings)
+    assert given(call_for, kind, loss, look) == []
 
 
 def test_refs_per_turn_handed_over_again_while_it_is_taken_back(call_for: Any) -> None:
