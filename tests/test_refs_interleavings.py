@@ -3,8 +3,8 @@
 A right is lost, and committed, before each statement of handing a conversation over, of reading it by
 reference, of attaching an excerpt and of telling the model. `READING` and those below it say which statement
 looks at that right last: whoever lost it before gets nothing, and after a loss no call returns text. On
-SQLite the loss waits until the call is done. `EVERY_INTERLEAVING` in the environment tries `GIVING` before
-each statement too, and not only around the one that looks last (`make captured`).
+SQLite the loss waits until the call is done. `EVERY_INTERLEAVING` in the environment tries each statement,
+and not only those around the one that looks last and at the ends (`make captured`).
 """
 
 import os
@@ -259,8 +259,13 @@ def given(call_for: Any, kind: type[Reading], loss: Loss, look: Look) -> list[in
     got, statements = call_for(kind).run()
     assert got, "without a loss there is something"
     last = look(statements)
-    places = range(len(statements)) if EVERY else range(last - 1, min(last + 2, len(statements)))
-    return [at for at in places if call_for(kind).run({at: loss})[0] != (at > last)]
+    return [at for at in places(statements, look) if call_for(kind).run({at: loss})[0] != (at > last)]
+
+
+def places(statements: list[str], look: Look) -> list[int]:
+    """Before which statements a right is lost: each, or only around the one that looks last, and the ends."""
+    last, end = look(statements), len(statements) - 1
+    return list(range(end + 1)) if EVERY else sorted({0, last - 1, last, min(last + 1, end), end})
 
 
 def unexpected(call_for: Any, kind: type[Reading], loss: Loss, look: Look) -> list[tuple[str, int, str]]:
@@ -268,7 +273,7 @@ def unexpected(call_for: Any, kind: type[Reading], loss: Loss, look: Look) -> li
     got, statements = call_for(kind).run()
     assert got, "without a loss the call returns text"
     found = []
-    for at in range(len(statements)):
+    for at in places(statements, look):
         call = call_for(kind)
         got, _ = call.run({at: loss})
         if connection.vendor != "sqlite" and got != (at > look(statements)):
