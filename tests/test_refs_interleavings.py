@@ -310,9 +310,12 @@ def test_refs_two_kinds_in_every_interleaving_of_what_is_given(
 
 
 def test_refs_per_turn_handed_over_again_while_it_is_taken_back(call_for: Any) -> None:
-    """Taken back before that looks, it is handed over anew; later than that it stays taken back."""
+    """Taken back before that looks, it is handed over anew; later than that it stays taken back.
+
+    On SQLite nothing waits before the transaction begins: which is first there is chance.
+    """
     _, statements = call_for(BindingAgain).run()
-    for at in range(len(statements)):
+    for at in range(1 if connection.vendor == "sqlite" else 0, len(statements)):
         call = call_for(BindingAgain)
         call.run({at: taken_back})
         anew = connection.vendor != "sqlite" and at <= last_reference(statements)
