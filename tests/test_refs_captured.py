@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from history_access.agent_platform import services
-from history_access.agent_platform.models import Agent, Session, Turn, Workspace
+from history_access.agent_platform.models import Account, Agent, Session, Turn, Workspace
 from history_access.models import TurnConversationRead
-from history_access.references import bind_references, references_of, take_back
+from history_access.references import attach_excerpt, bind_references, references_of, take_back
 from history_access.tools import Toolset, toolset_for
 from tests.worlds import World
 
@@ -44,19 +44,25 @@ class Marks:
         services.add_message(session, "tool", self.new())
         services.add_message(session, "person", self.new(), hidden=True)
         services.add_message(session, "agent", "", tool_calls=[{"name": "x", "arguments": {"y": self.new()}}])
-        self.of |= dict.fromkeys([*words, title], str(session.pk))
+        summary = self.new()
+        services.summarize_session(session, summary, through=2)
+        self.of |= dict.fromkeys([*words, title, summary], str(session.pk))
         return session
 
 
 @pytest.fixture
 def marked(world: World) -> tuple[World, Marks, Turn, list[Session], list[str]]:
-    """A world of marks, a turn of Mara's, the two conversations that were handed to it, and every id."""
+    """A world of marks, a turn of Mara's, the two conversations that were handed to it, and every id.
+
+    Of a third it has an excerpt, which opens nothing.
+    """
     world.allow_references()
     marks = Marks(random.Random(7))
     elsewhere = Agent.objects.create(workspace=Workspace.objects.create(name="Elsewhere"), name="x")
     other = Agent.objects.create(workspace=world.hollowbrook, name="Other")
     sessions = [marks.session(world, person=world.mara) for _ in range(4)]
-    marks.session(world, person=world.mara, account=world.acme)
+    account = Account.objects.create(workspace=world.hollowbrook, name=marks.new())
+    marks.session(world, person=world.mara, account=account)
     for given in (
         {"person": world.operator},
         {},
@@ -67,6 +73,7 @@ def marked(world: World) -> tuple[World, Marks, Turn, list[Session], list[str]]:
     services.delete_session(marks.session(world, person=world.mara))
     turn = world.turn(world.mara)
     bind_references(turn, [str(one.pk) for one in sessions[:2]])
+    attach_excerpt(turn, sessions[3], messages=[1])
     bind_references(world.turn(world.mara), [str(sessions[2].pk)])
     ids = [str(pk) for model in (Session, Turn, Agent) for pk in model.objects.values_list("pk", flat=True)]
     services.add_message(turn.session, "person", "Read " + " ".join(ids))
@@ -80,7 +87,8 @@ def calls(source: random.Random, ids: list[str], cursors: list[str]) -> Iterator
         forms = (one, one.upper(), f"{{{one}}}", one.replace("-", ""), ADDRESS + one, f" {one}", [one])
         return source.choice((*(one,) * 6, *forms, f"{one}\0", f"{one}' OR 1=1 --", {"id": one}, None))
 
-    yield from (("read_conversation", {"conversation_id": one}) for one in ids)
+    for view in ("messages", "summary"):
+        yield from (("read_conversation", {"conversation_id": one, "view": view}) for one in ids)
     while True:
         arguments: dict[str, Any] = {"conversation_id": disguised(source.choice(ids))}
         if source.random() < 0.3:
@@ -91,7 +99,16 @@ def calls(source: random.Random, ids: list[str], cursors: list[str]) -> Iterator
             arguments["view"] = source.choice(["summary", "messages", "raw"])
         if source.random() < 0.2:
             name = source.choice(
-                ["account", "agent_id", "conversation_references", "person", "turn", "limit"]
+                [
+                    "account",
+                    "agent_id",
+                    "after",
+                    "before",
+                    "conversation_references",
+                    "person",
+                    "turn",
+                    "limit",
+                ]
             )
             arguments[name] = source.choice([source.choice(ids), [source.choice(ids)], 50])
         tool = source.choice(["read_conversation"] * 8 + ["list_conversations", "search", ""])
@@ -123,7 +140,7 @@ def test_refs_not_by_mention_a_captured_model_reads_what_was_handed_over(marked:
     may = {mark for mark, session in marks.of.items() if session in {str(one.pk) for one in handed}}
     assert seen == may, "more than was handed over, or not all of it"
     assert marks_in(caplog.text) == set()
-    read = TurnConversationRead.objects.filter(turn_id=str(turn.pk))
+    read = TurnConversationRead.objects.filter(turn_id=str(turn.pk)).exclude(what="excerpt")
     assert set(read.values_list("session_id", flat=True)) == {str(one.pk) for one in handed}
     assert set(read.values_list("how", flat=True)) == {"reference"}
 

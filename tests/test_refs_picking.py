@@ -165,16 +165,26 @@ def test_refs_discovery_pages_are_exact_where_all_moved_at_once(desk: World) -> 
     assert len(walked(desk, 2, title="T1")) == 4
 
 
+def test_refs_discovery_a_page_has_fifty_at_most_and_one_at_least(desk: World) -> None:
+    for _ in range(51):
+        desk.session(person=desk.mara)
+    for limit, most in ((50, 50), (51, 50), (2**70, 50), (1, 1), (0, 1), (-1, 1)):
+        page = offerable_conversations(desk.mara, here(desk), limit=limit)
+        assert (len(page.offers), page.next_cursor is None) == (most, False), limit
+
+
 def test_refs_discovery_a_cursor_is_good_for_its_question_alone(desk: World) -> None:
     for _ in range(3):
         desk.session("a", person=desk.mara, title="t")
         desk.session("a", person=desk.operator, title="t")
     where = here(desk)
     cursor = offerable_conversations(desk.mara, where, limit=1).next_cursor
-    account = replace(where, account_id=desk.acme.pk)
+    other = Agent.objects.create(workspace=desk.hollowbrook, name="Other")
     for person, at, given in (
         (desk.operator, where, {}),
-        (desk.mara, account, {}),
+        (desk.mara, replace(where, account_id=desk.acme.pk), {}),
+        (desk.mara, replace(where, session_id=desk.turn(desk.mara).session_id), {}),
+        (desk.mara, replace(where, agent_id=other.pk), {"of_agent": desk.agent.pk}),
         (desk.mara, where, {"title": "t"}),
         (desk.mara, where, {"of_agent": desk.acme.pk}),
         (desk.mara, where, {"cursor": f"{cursor}x"}),
