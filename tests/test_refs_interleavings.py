@@ -189,6 +189,13 @@ def last_setting(statements: list[str]) -> int:
     return max(at for at, sql in enumerate(statements) if "settings_catalog_settingvalue" in sql)
 
 
+def setting_again(statements: list[str]) -> int:
+    """The same of a call that gives text: it looks once more after the last text was fetched."""
+    texts = [at for at, sql in enumerate(statements) if "SUBSTR" in sql or "_excerpttext" in sql]
+    assert max(texts) < last_setting(statements), "the setting is not looked at again"
+    return last_setting(statements)
+
+
 def last_reference(statements: list[str]) -> int:
     """The last look at what the turn was handed."""
     looks = [at for at, sql in enumerate(statements) if sql.startswith("SELECT") and "_turnreference" in sql]
@@ -209,8 +216,8 @@ READING: dict[Loss, tuple[type[Reading], Look]] = {
     source_deleted: (Reading, last_fetch),
     turn_ended: (Reading, last_fetch),
     own_session_deleted: (Reading, last_fetch),
-    references_lowered: (Reading, last_setting),
-    history_lowered: (ReadingAcrossAccounts, last_setting),
+    references_lowered: (Reading, setting_again),
+    history_lowered: (ReadingAcrossAccounts, setting_again),
 }
 """The loss, the call in whose way it stands, and the statement that looks at it last."""
 
@@ -231,16 +238,16 @@ GIVING: list[tuple[type[Reading], Loss, Look]] = [
     (Attaching, sender_deactivated, last_fetch),
     (Attaching, source_deleted, last_fetch),
     (Attaching, turn_ended, last_fetch),
-    (Attaching, references_closed, last_setting),
-    (AttachingAcrossAccounts, history_lowered, last_setting),
+    (Attaching, references_closed, setting_again),
+    (AttachingAcrossAccounts, history_lowered, setting_again),
     (Telling, taken_back, last_fetch),
     (Telling, right_revoked, last_fetch),
     (Telling, turn_ended, last_fetch),
-    (Telling, references_lowered, last_setting),
+    (Telling, references_lowered, setting_again),
     (TellingWords, taken_back, last_words),
     (TellingWords, sender_deactivated, last_words),
     (TellingWords, own_session_deleted, last_words),
-    (TellingWords, references_closed, last_setting),
+    (TellingWords, references_closed, setting_again),
 ]
 """The same of what else gives text; what was copied stays when the source goes, so there is no "after"."""
 
@@ -272,11 +279,11 @@ def unexpected(call_for: Any, kind: type[Reading], loss: Loss, look: Look) -> li
     """The statements before which the right was lost, with what was not as it is written above."""
     got, statements = call_for(kind).run()
     assert got, "without a loss the call returns text"
-    found = []
+    last, found = look(statements), []
     for at in places(statements, look):
         call = call_for(kind)
         got, _ = call.run({at: loss})
-        if connection.vendor != "sqlite" and got != (at > look(statements)):
+        if connection.vendor != "sqlite" and got != (at > last):
             found.append((loss.__name__, at, "during it"))
         if call.reads() if isinstance(call, Binding) else call.run()[0]:
             found.append((loss.__name__, at, "after it"))
