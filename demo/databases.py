@@ -5,7 +5,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -137,20 +137,29 @@ def _new_database() -> Iterator[None]:
     given, new = connection.settings_dict["NAME"], f"{OWN}_new"
     outside = "postgres" if given in (OWN, new) else given  # nobody can drop the database that they are in
     _turn_to(outside)
-    _execute(f"DROP DATABASE IF EXISTS {new} WITH (FORCE)")
-    _execute(f"CREATE DATABASE {new} ENCODING 'UTF8' TEMPLATE template0")
-    _turn_to(new)
-    try:
+    with _one_at_a_time():
+        _execute(f"DROP DATABASE IF EXISTS {new} WITH (FORCE)")
+        _execute(f"CREATE DATABASE {new} ENCODING 'UTF8' TEMPLATE template0")
+        _turn_to(new)
+        try:
+            yield
+        except BaseException:
+            with suppress(DatabaseError):  # what failed is told, not what came of it
+                _turn_to(outside)
+                _execute(f"DROP DATABASE IF EXISTS {new} WITH (FORCE)")
+            raise
+        _turn_to(outside)
+        _execute(f"DROP DATABASE IF EXISTS {OWN} WITH (FORCE)")
+        _execute(f"ALTER DATABASE {new} RENAME TO {OWN}")
+        _turn_to(OWN)
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Within the block no other run makes its database beside this one: it waits, since both use one name."""
+    with closing(connection.copy()) as waiting, waiting.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(hashtext(%s))", [OWN])
         yield
-    except BaseException:
-        with suppress(DatabaseError):  # what failed is told, not what came of it
-            _turn_to(outside)
-            _execute(f"DROP DATABASE IF EXISTS {new} WITH (FORCE)")
-        raise
-    _turn_to(outside)
-    _execute(f"DROP DATABASE IF EXISTS {OWN} WITH (FORCE)")
-    _execute(f"ALTER DATABASE {new} RENAME TO {OWN}")
-    _turn_to(OWN)
 
 
 def _execute(statement: str) -> None:

@@ -53,6 +53,7 @@ def tested(database: str, url: str | None, arguments: list[str]) -> bool:
         "-q",
         "-n",
         "2",
+        "--dist=loadgroup",
         *COVERED,
         "--cov-branch",
         *report,
