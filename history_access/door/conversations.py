@@ -4,12 +4,21 @@ from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db import connections
 from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce
 
 from history_access.door.rows import NAME_CHARACTERS, Bounds, Position, SessionHead, SessionRow, Span
 from history_access.models.keyset import beyond, up_to
-from history_access.models.platform import message_model, one_row, primary, rows, session_model
+from history_access.models.platform import (
+    column,
+    kept,
+    message_model,
+    one_row,
+    primary,
+    rows,
+    session_model,
+)
 from history_access.models.reads import KEY_LENGTH
 from history_access.models.text import characters, piece
 from history_access.reach import NEVER, truth
@@ -94,20 +103,25 @@ def row_columns() -> dict[str, Any]:
 
 
 def _head_columns(summary_from: int | None, most: int) -> dict[str, Any]:
-    wanted = summary_from is not None
+    sessions, number = session_model(), IntegerField()
+    wanted = summary_from is not None and kept(sessions, "summary")  # and with it how far it goes
     nothing = Value(None, output_field=TextField())
-    summary = piece(F("summary"), summary_from or 0, most) if wanted else nothing
-    size = Case(
-        When(summary__isnull=False, then=characters(F("summary"))), default=None, output_field=IntegerField()
-    )
     return {
-        "agent_name": _name(session_model().agent_name),
-        "trimmed_before": F("trimmed_before"),
-        "summary": summary,
-        "summary_characters": size,
-        "summary_through": F("summary_through"),
-        "messages_after": _messages_after() if wanted else Value(0, output_field=IntegerField()),
+        "agent_name": _name(sessions.agent_name),
+        "trimmed_before": column(sessions, "trimmed_before", 1, number),
+        "summary": piece(F("summary"), summary_from or 0, most) if wanted else nothing,
+        "summary_characters": _summary_characters(),
+        "summary_through": column(sessions, "summary_through", None, number),
+        "messages_after": _messages_after() if wanted else Value(0, output_field=number),
     }
+
+
+def _summary_characters() -> Any:
+    """How long the summary is; None where there is none, or the platform keeps none."""
+    if not kept(session_model(), "summary"):
+        return Value(None, output_field=IntegerField())
+    there = When(summary__isnull=False, then=characters(F("summary")))
+    return Case(there, default=None, output_field=IntegerField())
 
 
 def _messages_after() -> Any:
@@ -138,5 +152,14 @@ def looked_up(reach: Bounds, key: Any | None) -> Any:
 
 
 def _fits(key: Any) -> bool:
-    """Whether an integer key is one that the database's column can hold."""
-    return not isinstance(key, int) or -(2**63) <= key < 2**63
+    """Whether an integer key is one that the database's column can hold.
+
+    Django asks the database nothing about any other, which would tell it from an unknown one.
+    """
+    if not isinstance(key, int):
+        return True
+    field: Any = session_model()._meta.pk
+    while field.remote_field is not None:
+        field = field.target_field
+    least, most = connections[primary()].ops.integer_field_range(field.get_internal_type())
+    return bool(least <= key <= most)

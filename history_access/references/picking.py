@@ -11,7 +11,6 @@ from django.core.exceptions import ValidationError
 from history_access import door
 from history_access.authority import RUN_READS, person_holds, platform_authority
 from history_access.entries import ALL_ACCOUNTS, CONVERSATIONS, EXCERPTS
-from history_access.models import Role
 from history_access.models.platform import primary
 from history_access.paging import CursorError, read_cursor, write_cursor
 from history_access.quoting import cut, short
@@ -258,7 +257,7 @@ def _offer(row: door.OfferedRow, desk: Desk, source: Desk, references: Resolutio
 def _previewed(row: door.MessageRow) -> PreviewedMessage:
     return PreviewedMessage(
         number=row.number,
-        speaker="agent" if row.role == Role.AGENT else "person",
+        speaker="agent" if row.by_agent else "person",
         at=row.created_at,
         text=cut(row.text or "", PREVIEW_CHARACTERS),
         characters=row.characters,
