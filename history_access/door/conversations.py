@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.db import connections
 from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce
 
@@ -22,29 +20,21 @@ from history_access.models.platform import (
 from history_access.models.reads import KEY_LENGTH
 from history_access.models.text import characters, piece
 from history_access.reach import NEVER, truth
-from settings_catalog.keys import key_text
+from settings_catalog.keys import exact_key
 
 
 def key_of(text: str) -> Any | None:
-    """The session key that `text` is, in its one exact spelling; None for everything else.
-
-    "{…}" or upper case for a UUID, "007" for 7 and text that no database takes are nobody's keys.
-    """
-    if len(text) > KEY_LENGTH:
-        return None
-    try:
-        key = session_model()._meta.pk.to_python(text)
-        known = key is not None and key_text(key) == text and text.isprintable()
-    except (ValidationError, ValueError, OverflowError):
-        return None
-    return key if known and _fits(key) else None
+    """The session key that `text` is, in its one exact spelling; None for everything else."""
+    return None if len(text) > KEY_LENGTH else exact_key(session_model()._meta.pk, text)
 
 
 def account_key(text: str) -> Any:
-    """The key of an account, as the platform's sessions keep it; a ValidationError for what can be none."""
+    """The key of an account, as the platform's sessions keep it; a ValueError for what can be none."""
     fields: Any = session_model()._meta.concrete_fields
-    column = next(field for field in fields if field.attname == "account_id")
-    return column.to_python(text)
+    key = exact_key(next(field for field in fields if field.attname == "account_id"), text)
+    if key is None:
+        raise ValueError("it is the key of no account")
+    return key
 
 
 def newest(reach: Bounds, span: Span, *, after: Position | None, most: int) -> list[SessionRow]:
@@ -149,17 +139,3 @@ def looked_up(reach: Bounds, key: Any | None) -> Any:
     So an id that cannot be one costs the statements that any other costs (`reach-same-answer`).
     """
     return reach.session_id if key is None else key
-
-
-def _fits(key: Any) -> bool:
-    """Whether an integer key is one that the database's column can hold.
-
-    Django asks the database nothing about any other, which would tell it from an unknown one.
-    """
-    if not isinstance(key, int):
-        return True
-    field: Any = session_model()._meta.pk
-    while field.remote_field is not None:
-        field = field.target_field
-    least, most = connections[primary()].ops.integer_field_range(field.get_internal_type())
-    return bool(least <= key <= most)

@@ -19,7 +19,7 @@ from history_access.references import errors
 from history_access.turns import settings_of
 from history_access.wire import account_name, link_of
 from settings_catalog.conf import conf
-from settings_catalog.keys import key_text, optional_key_text
+from settings_catalog.keys import exact_key, key_text, optional_key_text
 from settings_catalog.places import Place
 from settings_catalog.resolver import Resolution
 
@@ -199,11 +199,11 @@ def _may_run(person: Any, desk: Desk) -> None:
 
 
 def _agent_key(agent: Any) -> Any:
-    """Another agent's key; a text that can be none is the key of no agent."""
-    try:
-        return conf.agent_model._meta.pk.to_python(agent)
-    except (ValueError, ValidationError):
-        raise errors.invalid("of_agent", "must be the key of an agent") from None
+    """Another agent's key, also given as text; a ReferencesError for what can be none."""
+    key = exact_key(conf.agent_model._meta.pk, key_text(agent))
+    if key is None:
+        raise errors.invalid("of_agent", "must be the key of an agent")
+    return key
 
 
 def _own_reach(person: Any, desk: Desk) -> PersonReach:
