@@ -7,6 +7,7 @@ from tests.databases import chosen
 SECRET_KEY = "a-help-desk-in-tests-has-no-secret-to-keep-from-anybody"
 ALLOWED_HOSTS = ["testserver"]
 USE_TZ = True
+TIME_ZONE = "Atlantic/Reykjavik"
 AUTH_USER_MODEL = "desk.Staff"
 INSTALLED_APPS = [
     "django.contrib.admin",
