@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from history_access.erasing import erase_person
 from history_access.models import RecordedName, TurnConversationRead
+from history_access.models.text import PartsText, ToolNames
 from history_access.record import conversations_drawn_on, drawn_on, turns_drawing_on
 from history_access.seals import seal
 from history_access.tools import toolset_for
@@ -243,10 +244,12 @@ def test_tool_count_is_what_is_read_of_parts(desk: Desk) -> None:
         [],
         None,
         {"type": "text", "text": "no list"},
+        "one string",
         [7, None, "text", ["text"], {"text": "no type"}, {"type": "text"}, {"type": "text", "text": 7}],
     ]
     old = desk.thread(*entries, person=desk.nils)
     Entry.objects.filter(session=old, number=6).update(parts=None)
+    Entry.objects.filter(session=old, number=8).update(parts='one "string"')
     desk.entry(old, 20, "a result", "tool")
     desk.entry(old, 21, "a note", "note")
     desk.entry(old, 22, "a draft", "assistant", internal=True)
@@ -258,9 +261,31 @@ def test_tool_count_is_what_is_read_of_parts(desk: Desk) -> None:
         2: ("one\ntwo\n", ["look_up"]),
         3: nothing,
         4: (None, ["look_up"]),
-        **dict.fromkeys((5, 6, 7, 8), nothing),
+        8: ('one "string"', []),
+        **dict.fromkeys((5, 6, 7, 9), nothing),
     }
     assert len(shown) == page["conversation"]["message_count"]
+
+
+def test_tool_read_names_calls_wherever_their_names_stand(desk: Desk) -> None:
+    calls = [{"function": {"name": name}} for name in ("one", 2, "three hundred")] + [
+        {"function": "x"},
+        IMAGE,
+    ]
+    old = desk.thread(calls)
+    names = ToolNames("parts", path=("function", "name"), most=2, length=5)
+    assert Entry.objects.filter(session=old).values_list(names, flat=True).get() == ["one", "three"]
+    other = PartsText("parts", kind=None, key="url", separator=" '%s' ")
+    Entry.objects.filter(session=old).update(parts=[IMAGE, IMAGE])
+    wanted = f"{IMAGE['url']} '%s' {IMAGE['url']}"
+    assert Entry.objects.filter(session=old).values_list(other, flat=True).get() == wanted
+
+
+@pytest.mark.parametrize("word", ["", "a'b", "a}b", 'a"b', "a b", "a,b", "é"])
+def test_a_key_that_could_be_sql_is_refused(word: str) -> None:
+    for given in ({"key": word}, {"kind": word}):
+        with pytest.raises(ValueError, match="no name of a key or a kind"):
+            PartsText("parts", **given)
 
 
 def test_tool_caps_and_tool_pages_over_parts(desk: Desk) -> None:
