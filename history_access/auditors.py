@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
 from django.db import router
 from django.db.models import Model, OuterRef, QuerySet
 
 from history_access.authority import AUDIT_READS, condition, is_active, person_holds, platform_authority
 from settings_catalog.authority import has_django_permission
 from settings_catalog.conf import conf as catalog_conf
-from settings_catalog.keys import key_text
+from settings_catalog.keys import exact_key
 
 PLATFORM_PERMISSION = "history_access.audit_reads"
 
@@ -72,12 +71,8 @@ def audits_workspace(person_id: Any, workspace: str) -> bool:
 
     Another spelling of a key (capitals, braces, a leading zero) is no key: the record would not know it.
     """
-    try:
-        if key_text(catalog_conf.workspace_model._meta.pk.to_python(workspace)) != workspace:
-            return False
-        return person_holds(platform_authority(), person_id, AUDIT_READS, workspace)
-    except (ValueError, ValidationError, OverflowError):  # a key that is none of this platform's
-        return False
+    key = exact_key(catalog_conf.workspace_model._meta.pk, workspace)
+    return key is not None and person_holds(platform_authority(), person_id, AUDIT_READS, key)
 
 
 def audited_workspaces(person_id: Any) -> "QuerySet[Any]":

@@ -1,7 +1,7 @@
 """The port: what a person may open. The platform answers; everything else asks here."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import Exists, Q
@@ -29,9 +29,6 @@ class Authority(SettingsAuthority):
     The answer is a condition in SQL, so that a right is looked at in the very statement that fetches text
     (`reach-now`), and so that one definition serves a single person and a whole query.
     """
-
-    active: ClassVar[Q] = Q(is_active=True)
-    """Which rows of the user model may act at all."""
 
     @abstractmethod
     def holds(self, person_id: Any, permission: str, workspace_id: Any, agent_id: Any | None) -> Condition:

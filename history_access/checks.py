@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.db import connections, router
-from django.db.models import ForeignKey, Model
+from django.db.models import ForeignKey, Model, Q
 from django.utils.module_loading import import_string
 
 from history_access.authority import Authority
@@ -18,7 +18,7 @@ from history_access.models import AbstractMessage, AbstractSession, AbstractTurn
 from history_access.models.platform import message_model, primary, session_model, turn_model
 from history_access.references.addresses import Address
 from settings_catalog import guards
-from settings_catalog.checks import known_names
+from settings_catalog.checks import active_errors, known_names
 
 _MODELS: dict[str, tuple[Callable[[], type[Model]], type[Model]]] = {
     "SESSION_MODEL": (session_model, AbstractSession),
@@ -106,7 +106,8 @@ def check_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """What the platform's three models must have.
 
     E003: a model is not named, or is no subclass of ours. E004: a column is missing. E005: messages or turns
-    have no foreign key to the session. E006: a path to a name, a time zone or an owner leads nowhere.
+    have no foreign key to the session. E006: a path to a name, a time zone or an owner leads nowhere. E016:
+    what a model says of its rows cannot be asked of its columns.
     """
     errors = [error for name in _MODELS for error in _check_kind(name)]
     if errors:
@@ -116,6 +117,7 @@ def check_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         *_check_session_relation("MESSAGE_MODEL", message_model()),
         *_check_session_relation("TURN_MODEL", turn_model()),
         *_check_paths(),
+        *_check_answers(),
     ]
 
 
@@ -134,8 +136,15 @@ def _check_kind(name: str) -> Iterable[CheckMessage]:
 
 
 def _check_columns(name: str) -> Iterable[CheckMessage]:
-    model = _MODELS[name][0]()
+    load, abstract = _MODELS[name]
+    model: Any = load()
     there = {field.attname for field in model._meta.concrete_fields}
+    for column in (field.name for field in abstract._meta.fields):
+        if column not in there | model.OPTIONAL:
+            hint = f"Declare `{column}` over your column, or compute it in a view: it is always read."
+            yield Error(
+                f"{model._meta.label} has no {column}.", obj=model, hint=hint, id="history_access.E004"
+            )
     for column in _COLUMNS[name]:
         if column not in there:
             hint = (
@@ -174,6 +183,32 @@ def _check_paths() -> Iterable[CheckMessage]:
             yield Error(message, obj=model, hint=hint, id="history_access.E006")
 
 
+def _check_answers() -> Iterable[CheckMessage]:
+    """What a platform says in SQL, or leaves as we say it though it lacks the column, has to run."""
+    models: dict[Any, tuple[str, ...]] = {
+        session_model(): ("not_deleted",),
+        message_model(): ("readable", "by_agent", "words", "tool_names"),
+        turn_model(): ("live", "started_by_webhook"),
+    }
+    for model, names in models.items():
+        for name in names:
+            try:
+                _asked(model, getattr(model, name)())
+            except Exception as error:  # whatever the platform's own code raises is the finding
+                hint = f"Say it in `{name}()` of the model, with the columns that it has."
+                message = f"{model._meta.label}.{name}() cannot be asked of its table: {error}"
+                yield Error(message, obj=model, hint=hint, id="history_access.E016")
+
+
+def _asked(model: Any, answer: Any) -> None:
+    """Build the query that asks for an answer: a condition, an expression, or None for nothing to ask."""
+    rows = model._base_manager.order_by()
+    if isinstance(answer, Q):
+        rows.filter(answer)
+    elif answer is not None:
+        rows.annotate(answered_by_the_platform=answer)
+
+
 def _leads_somewhere(model: type[Model], path: str) -> bool:
     try:
         str(model._base_manager.values_list(path).query)
@@ -190,7 +225,9 @@ def _example(name: str) -> str:
 
 @register(Tags.security)
 def check_authority(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """E007: the authority is not named, cannot be loaded, or does not answer the port."""
+    """E007: the authority is not named, cannot be loaded, does not answer the port, or names those who are
+    active by a column that people do not have.
+    """
     path = conf.given.get("AUTHORITY")
     if path is None:
         return [_authority_error("is not set")]
@@ -198,7 +235,9 @@ def check_authority(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         found = import_string(path)()
     except Exception as error:  # whatever the platform's own module raises is the finding
         return [_authority_error(f"is {path!r}, which cannot be loaded: {error}")]
-    return [] if isinstance(found, Authority) else [_authority_error(f"is {path!r}, which is no Authority")]
+    if not isinstance(found, Authority):
+        return [_authority_error(f"is {path!r}, which is no Authority")]
+    return active_errors("HISTORY_ACCESS['AUTHORITY']", found, "history_access.E007")
 
 
 def _authority_error(fault: str) -> CheckMessage:

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import (
     BooleanField,
+    DateTimeField,
     Exists,
     ExpressionWrapper,
     F,
@@ -22,7 +23,7 @@ from django.db.models.functions import Cast
 from history_access.authority import is_active, platform_authority
 from history_access.entries import CONVERSATION_REFERENCES, HISTORY_ACCESS
 from history_access.models import AbstractTurn
-from history_access.models.platform import one_row, primary, session_model, turn_model, webhooks
+from history_access.models.platform import column, one_row, primary, session_model, turn_model, webhooks
 from settings_catalog.places import Place
 from settings_catalog.resolver import Resolution, resolve_each
 
@@ -84,8 +85,11 @@ def turn_facts(turn: AbstractTurn | Any) -> TurnFacts:
 
 
 def ended_at(key: Any) -> datetime | None:
-    """When a turn ended, by its key; None while it runs, and where there is none any more."""
-    return every_turn().filter(pk=_valid(key)).values_list("ended_at", flat=True).first()
+    """When a turn ended, by its key; None while it runs, where there is none any more, and on a platform that
+    does not keep it.
+    """
+    over = column(turn_model(), "ended_at", None, DateTimeField())
+    return every_turn().filter(pk=_valid(key)).values_list(over, flat=True).first()
 
 
 def settings_of(place: Place) -> tuple[Resolution, Resolution]:

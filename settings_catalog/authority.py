@@ -1,11 +1,12 @@
 """Who may change settings: the port that a platform answers."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth import get_backends, get_user_model
 from django.core.exceptions import ValidationError
 from django.db import router
+from django.db.models import Q
 
 from settings_catalog.places import Level, Place
 
@@ -15,6 +16,9 @@ WORKSPACE_PERMISSION = "settings:write"
 
 class SettingsAuthority(ABC):
     """What a platform answers about its own people (named by `SETTINGS_CATALOG_AUTHORITY`)."""
+
+    active: ClassVar[Q] = Q(is_active=True)
+    """Which rows of the user model may act at all."""
 
     @abstractmethod
     def may_write_settings(self, person: Any, workspace_id: str) -> bool:
@@ -37,8 +41,8 @@ def missing_permission(person: Any, place: Place, authority: SettingsAuthority) 
     permission = PLATFORM_PERMISSION if place.level is Level.PLATFORM else WORKSPACE_PERMISSION
     people = get_user_model()._base_manager.using(router.db_for_write(get_user_model()))
     key: Any = getattr(person, "pk", None)
-    fresh = people.filter(pk=key).first()
-    if fresh is None or not fresh.is_active:
+    fresh = people.filter(authority.active, pk=key).first()
+    if fresh is None:
         return permission
     if place.level is Level.PLATFORM:
         return None if has_django_permission(fresh, PLATFORM_PERMISSION) else permission

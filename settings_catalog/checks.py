@@ -6,6 +6,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.utils.module_loading import import_string
@@ -69,8 +70,9 @@ def _check_agent_workspace() -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_authority(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """E003: the authority cannot be loaded, or does not answer the port. W001: none is named, so that nobody
-    may change the settings of workspaces and agents.
+    """E003: the authority cannot be loaded, does not answer the port, or names those who are active by a
+    column that people do not have. W001: none is named, so that nobody may change the settings of workspaces
+    and agents.
     """
     path = getattr(settings, AUTHORITY, None)
     if path is None:
@@ -81,8 +83,20 @@ def check_authority(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     except Exception as error:  # whatever the platform's own module raises is the finding
         return [_authority_error(f"{AUTHORITY} is {path!r}, which cannot be loaded: {error}")]
     if isinstance(found, SettingsAuthority):
-        return []
+        return active_errors(AUTHORITY, found, "settings_catalog.E003")
     return [_authority_error(f"{AUTHORITY} is {path!r}, which is no SettingsAuthority.")]
+
+
+def active_errors(setting: str, authority: SettingsAuthority, error_id: str) -> list[CheckMessage]:
+    """An error where what an authority says of active people cannot be asked of the user model."""
+    people = get_user_model()
+    try:
+        people._base_manager.filter(authority.active)
+    except Exception as error:  # a FieldError, or whatever the answer ran into
+        message = f"{setting}: its `active` cannot be asked of {people._meta.label}: {error}"
+        hint = "Say in `active` which rows of your user model may act, as a Q of its columns."
+        return [Error(message, hint=hint, id=error_id)]
+    return []
 
 
 def _authority_error(message: str) -> CheckMessage:

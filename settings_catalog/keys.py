@@ -4,7 +4,10 @@ import re
 import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.db import connections, router
 from uuid_utils.compat import uuid7 as _uuid7
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -30,6 +33,35 @@ def uuid7_at(moment: datetime) -> uuid.UUID:
 def key_text(key: object) -> str:
     """The one text form of a platform's key; an integer 7 is "7", a UUID has its hyphens."""
     return str(key)
+
+
+def exact_key(field: Any, text: str) -> Any | None:
+    """The key that `text` is for a field, in its one exact spelling; None for everything else.
+
+    "{…}" or upper case for a UUID, "007" for 7, numbers that the column cannot hold and text that no database
+    takes are nobody's keys. `field` is a platform's primary key, or a column of its keys.
+    """
+    try:
+        key = field.to_python(text)
+        known = key is not None and key_text(key) == text and text.isprintable()
+    except (ValidationError, ValueError, OverflowError):
+        return None
+    return key if known and _fits(field, key) else None
+
+
+def _fits(field: Any, key: Any) -> bool:
+    """Whether an integer is one that the column can hold.
+
+    Of any other Django asks the database nothing, which tells it from an unknown one, or fails over it.
+    """
+    if not isinstance(key, int):
+        return True
+    column = field
+    while column.remote_field is not None:
+        column = column.target_field
+    operations = connections[router.db_for_write(field.model)].ops
+    least, most = operations.integer_field_range(column.get_internal_type())
+    return bool(least <= key <= most)
 
 
 def is_storable(text: str) -> bool:

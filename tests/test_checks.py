@@ -7,6 +7,7 @@ from django.core.checks import run_checks
 from django.db import connections, models
 from django.test.utils import isolate_apps
 
+from history_access.agent_platform.authority import PlatformAuthority
 from history_access.conf import KNOWN
 from history_access.models import AbstractSession
 from settings_catalog.conf import KNOWN as CATALOG_KNOWN
@@ -251,6 +252,44 @@ def test_a_path_that_leads_nowhere_is_found(monkeypatch: Any, name: str) -> None
     (wrong,) = [message for message in messages if message.id == "history_access.E006"]
     assert f"{name} is 'customer__label'" in wrong.msg
     assert name in wrong.hint
+
+
+@pytest.mark.parametrize("column", ["title", "started_at", "last_moved_at", "message_count"])
+@isolate_apps()
+def test_a_column_that_is_always_read_cannot_be_left_out(monkeypatch: Any, column: str) -> None:
+    messages = own_session(monkeypatch, **plain_columns(), **{column: None})
+    (wrong,) = [message for message in messages if message.id == "history_access.E004"]
+    assert wrong.msg == f"tests.Thread has no {column}." and column in wrong.hint
+
+
+@pytest.mark.parametrize("column", ["trimmed_before", "summary", "summary_through"])
+@isolate_apps()
+def test_a_column_that_a_platform_may_do_without_can(monkeypatch: Any, column: str) -> None:
+    messages = own_session(monkeypatch, **plain_columns(), **{column: None})
+    assert {message.id for message in messages} == {"history_access.E005"}  # not its fault
+
+
+@pytest.mark.parametrize("column", ["title", "status", None])
+@isolate_apps()
+def test_what_a_model_says_of_columns_that_it_lacks_is_found(monkeypatch: Any, column: str | None) -> None:
+    """Left as we say it too: without `deleted_at`, `not_deleted()` is the platform's to say."""
+    said = {"not_deleted": classmethod(lambda cls: models.Q(**{column: "x"}))} if column else {}
+    messages = own_session(monkeypatch, **plain_columns(), deleted_at=None, **said)
+    wrong = [message for message in messages if message.id == "history_access.E016"]
+    assert len(wrong) == (column != "title")
+    assert all("not_deleted()" in one.msg and "not_deleted()" in one.hint for one in wrong)
+
+
+class ActiveByNothing(PlatformAuthority):
+    active = models.Q(employed=True)
+
+
+def test_an_authority_that_asks_people_for_a_column_they_lack_is_found(settings: Any) -> None:
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, "AUTHORITY": f"{__name__}.ActiveByNothing"}
+    settings.SETTINGS_CATALOG_AUTHORITY = f"{__name__}.ActiveByNothing"
+    messages = found()
+    assert {message.id for message in messages} == {"history_access.E007", "settings_catalog.E003"}
+    assert all("employed" in message.msg and "`active`" in message.hint for message in messages)
 
 
 def test_sessions_and_record_in_two_databases_are_found(settings: Any) -> None:

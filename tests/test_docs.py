@@ -217,6 +217,15 @@ def test_the_session_that_is_shown_lacks_no_column_and_no_path(monkeypatch: Any)
 
 
 @isolate_apps()
+def test_the_message_that_is_shown_can_be_asked_for_its_words_and_calls() -> None:
+    names = {"__name__": "tests.crm"}
+    exec(block("docs/backend-developer.md", "class Entry"), names)
+    entry = names["Entry"]
+    rows = entry._base_manager.filter(entry.readable(), entry.by_agent())
+    assert "crm_entries" in str(rows.values_list(entry.words(), entry.tool_names()).query)
+
+
+@isolate_apps()
 def test_the_authority_that_is_shown_answers(world: World, monkeypatch: Any) -> None:
     """Over a table of rights with the example's columns: here, over the agent platform's."""
     role = {

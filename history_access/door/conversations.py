@@ -3,39 +3,38 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce
 
 from history_access.door.rows import NAME_CHARACTERS, Bounds, Position, SessionHead, SessionRow, Span
 from history_access.models.keyset import beyond, up_to
-from history_access.models.platform import message_model, one_row, primary, rows, session_model
+from history_access.models.platform import (
+    column,
+    kept,
+    message_model,
+    one_row,
+    primary,
+    rows,
+    session_model,
+)
 from history_access.models.reads import KEY_LENGTH
 from history_access.models.text import characters, piece
 from history_access.reach import NEVER, truth
-from settings_catalog.keys import key_text
+from settings_catalog.keys import exact_key
 
 
 def key_of(text: str) -> Any | None:
-    """The session key that `text` is, in its one exact spelling; None for everything else.
-
-    "{…}" or upper case for a UUID, "007" for 7 and text that no database takes are nobody's keys.
-    """
-    if len(text) > KEY_LENGTH:
-        return None
-    try:
-        key = session_model()._meta.pk.to_python(text)
-        known = key is not None and key_text(key) == text and text.isprintable()
-    except (ValidationError, ValueError, OverflowError):
-        return None
-    return key if known and _fits(key) else None
+    """The session key that `text` is, in its one exact spelling; None for everything else."""
+    return None if len(text) > KEY_LENGTH else exact_key(session_model()._meta.pk, text)
 
 
 def account_key(text: str) -> Any:
-    """The key of an account, as the platform's sessions keep it; a ValidationError for what can be none."""
+    """The key of an account, as the platform's sessions keep it; a ValueError for what can be none."""
     fields: Any = session_model()._meta.concrete_fields
-    column = next(field for field in fields if field.attname == "account_id")
-    return column.to_python(text)
+    key = exact_key(next(field for field in fields if field.attname == "account_id"), text)
+    if key is None:
+        raise ValueError("it is the key of no account")
+    return key
 
 
 def newest(reach: Bounds, span: Span, *, after: Position | None, most: int) -> list[SessionRow]:
@@ -94,20 +93,25 @@ def row_columns() -> dict[str, Any]:
 
 
 def _head_columns(summary_from: int | None, most: int) -> dict[str, Any]:
-    wanted = summary_from is not None
+    sessions, number = session_model(), IntegerField()
+    wanted = summary_from is not None and kept(sessions, "summary")  # and with it how far it goes
     nothing = Value(None, output_field=TextField())
-    summary = piece(F("summary"), summary_from or 0, most) if wanted else nothing
-    size = Case(
-        When(summary__isnull=False, then=characters(F("summary"))), default=None, output_field=IntegerField()
-    )
     return {
-        "agent_name": _name(session_model().agent_name),
-        "trimmed_before": F("trimmed_before"),
-        "summary": summary,
-        "summary_characters": size,
-        "summary_through": F("summary_through"),
-        "messages_after": _messages_after() if wanted else Value(0, output_field=IntegerField()),
+        "agent_name": _name(sessions.agent_name),
+        "trimmed_before": column(sessions, "trimmed_before", 1, number),
+        "summary": piece(F("summary"), summary_from or 0, most) if wanted else nothing,
+        "summary_characters": _summary_characters(),
+        "summary_through": column(sessions, "summary_through", None, number),
+        "messages_after": _messages_after() if wanted else Value(0, output_field=number),
     }
+
+
+def _summary_characters() -> Any:
+    """How long the summary is; None where there is none, or the platform keeps none."""
+    if not kept(session_model(), "summary"):
+        return Value(None, output_field=IntegerField())
+    there = When(summary__isnull=False, then=characters(F("summary")))
+    return Case(there, default=None, output_field=IntegerField())
 
 
 def _messages_after() -> Any:
@@ -135,8 +139,3 @@ def looked_up(reach: Bounds, key: Any | None) -> Any:
     So an id that cannot be one costs the statements that any other costs (`reach-same-answer`).
     """
     return reach.session_id if key is None else key
-
-
-def _fits(key: Any) -> bool:
-    """Whether an integer key is one that the database's column can hold."""
-    return not isinstance(key, int) or -(2**63) <= key < 2**63

@@ -12,6 +12,7 @@ from history_access.door.rows import LARGEST_NUMBER, Bounds, Caps, MessageRow, P
 from history_access.models import AbstractMessage
 from history_access.models.platform import message_model, primary, rows
 from history_access.models.text import characters, piece
+from history_access.reach import truth
 
 
 def page(reach: Bounds, key: Any | None, *, start: int, offset: int, caps: Caps) -> list[MessageRow]:
@@ -73,7 +74,7 @@ def _rows(messages: "QuerySet[AbstractMessage]", text: Any) -> list[MessageRow]:
     """The rows of messages that have `page_size` and `page_offset`."""
     columns = {
         "number": F("number"),
-        "role": F("role"),
+        "by_agent": truth(message_model().by_agent()),
         "created_at": F("created_at"),
         "text": text,
         "characters": F("page_size"),

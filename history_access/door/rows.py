@@ -98,7 +98,7 @@ class MessageRow:
     """One entry of a page. `text` starts at `offset`; it is None where the page was full before it."""
 
     number: int
-    role: str
+    by_agent: bool
     created_at: datetime
     text: str | None
     characters: int

@@ -3,7 +3,8 @@
 A platform subclasses them over its tables or views: `managed = False` and `db_column` where names differ.
 The relations are the subclass's to declare, as foreign keys or as plain columns: only their column
 attributes (`agent_id`, `account_id` …) are read. The class methods are the places where a platform says
-what differs; each is one definition that every query uses.
+what differs; each is one definition that every query uses. A column that a platform does not keep is None in
+its subclass, where `OPTIONAL` names it or its class methods do without it.
 """
 
 from typing import ClassVar
@@ -46,6 +47,10 @@ class AbstractSession(models.Model):
     summary_through = models.PositiveIntegerField(_("summary covers through"), null=True, blank=True)
     deleted_at = models.DateTimeField(_("deleted at"), null=True, blank=True)
 
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+        {"trimmed_before", "summary", "summary_through", "deleted_at"}
+    )
+
     workspace_name: ClassVar[str | None] = "workspace__name"
     time_zone: ClassVar[str | None] = "workspace__time_zone"
     agent_name: ClassVar[str | None] = "agent__name"
@@ -71,6 +76,8 @@ class AbstractMessage(models.Model):
     tool_calls = models.JSONField(_("tool calls"), blank=True, default=list)
     created_at = models.DateTimeField(_("created at"))
 
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"role", "hidden", "text", "tool_calls"})
+
     class Meta:
         abstract = True
 
@@ -80,8 +87,13 @@ class AbstractMessage(models.Model):
         return Q(role__in=(Role.PERSON, Role.AGENT), hidden=False)
 
     @classmethod
+    def by_agent(cls) -> Q:
+        """Which of the readable entries are the agent's words; the others are the person's."""
+        return Q(role=Role.AGENT)
+
+    @classmethod
     def words(cls) -> Combinable:
-        """The text that a person saw, as SQL; a platform that keeps parts joins them here."""
+        """The text that a person saw, as SQL; a platform that keeps parts joins them with `PartsText`."""
         return F("text")
 
     @classmethod
@@ -103,6 +115,8 @@ class AbstractTurn(models.Model):
 
     started_at = models.DateTimeField(_("started at"))
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
+
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"started_at", "ended_at"})
 
     trigger_owner: ClassVar[str | None] = "trigger__owner_id"
     trigger_name: ClassVar[str | None] = "trigger__name"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from django.db import router
-from django.db.models import Model, Q, QuerySet
+from django.db.models import F, Field, Model, Q, QuerySet, Value
+from django.db.models.expressions import Combinable
 
 from history_access.conf import conf
 from history_access.models.conversations import AbstractMessage, AbstractSession, AbstractTurn
@@ -45,6 +46,16 @@ def webhooks_of(model: Any) -> "QuerySet[Any]":
     which: Q = model.webhooks() if hasattr(model, "webhooks") else Q(kind="webhook")
     rows: QuerySet[Any] = model._base_manager.using(router.db_for_write(model)).filter(which)
     return rows
+
+
+def kept(model: type[Model], name: str) -> bool:
+    """Whether a platform keeps a column that it may do without: its subclass has no None there."""
+    return any(field.name == name for field in model._meta.concrete_fields)
+
+
+def column(model: type[Model], name: str, absent: Any, output_field: "Field[Any, Any]") -> Combinable:
+    """A column that a platform may do without; where it does, what its `absent` value says."""
+    return F(name) if kept(model, name) else Value(absent, output_field=output_field)
 
 
 def primary() -> str:

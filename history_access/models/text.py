@@ -2,11 +2,12 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
-from django.db.models import Func, IntegerField, JSONField, TextField, Value
+from django.db.models import F, Func, IntegerField, JSONField, TextField, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Length, Substr
 
@@ -16,6 +17,7 @@ _FOLDED_LETTERS = {"ß": "ss", "ς": "σ"}
 _WITHOUT_NUL = "history_access_without_nul"
 _STORABLE_JSON = "history_access_storable_json"
 _FOLDED = "history_access_folded"
+_WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 _ESCAPES = re.compile(
     r"(?<!\\)(?P<before>(?:\\\\)*)"  # an even number of backslashes escape each other
@@ -71,17 +73,74 @@ def piece(expression: Combinable | str, offset: int | Combinable, length: int) -
     return Substr(Text(expression), position, length)
 
 
-class ToolNames(Func):
-    """The names in a JSON list of calls, as a JSON list; arguments stay in the database.
+class _Elements(Func):
+    """SQL over the objects in a column of JSON (`jsonb` on PostgreSQL) that is a list; others hold none.
 
-    At most `most` names, each at most `length` characters; a call without a name that is text has none.
+    Of each object that has text at `path` (with a `kind`: and has that under "type"), the text. On SQLite
+    what JSON can write and no text can hold is replaced first: JSON_EXTRACT would stop at a NUL, and make
+    half a surrogate pair into text that nobody can read. What is no JSON there is empty.
     """
 
     arity = 1
+
+    def __init__(
+        self, expression: Combinable | str, *, path: Sequence[str], kind: str | None, **extra: Any
+    ) -> None:
+        for word in (*path, *([] if kind is None else [kind])):
+            if not _WORD.fullmatch(word):
+                raise ValueError(f"{word!r} is no name of a key or a kind: letters, digits, _ and -")
+        super().__init__(F(expression) if isinstance(expression, str) else expression, **extra)
+        self.path = tuple(path)
+        self.kind = kind
+
+    def _postgresql(self, column: str) -> str:
+        """The rows (nth, found) of a column."""
+        found = f"one.value #> '{{{','.join(self.path)}}}'"
+        typed = "" if self.kind is None else f" AND one.value->>'type' = '{self.kind}'"
+        return (
+            f"SELECT one.nth, {found.replace('#>', '#>>')} AS found FROM JSONB_ARRAY_ELEMENTS("
+            f"CASE JSONB_TYPEOF({column}) WHEN 'array' THEN {column} ELSE '[]' END"
+            f") WITH ORDINALITY AS one(value, nth) WHERE JSONB_TYPEOF({found}) = 'string'{typed}"
+        )
+
+    def _sqlite(self, column: str) -> str:
+        """The same; it names the column six times."""
+        path = "".join(f'."{name}"' for name in self.path)
+        value = "CASE one.type WHEN 'object' THEN one.value ELSE '{}' END"
+        typed = "" if self.kind is None else f" AND JSON_EXTRACT({value}, '$.type') = '{self.kind}'"
+        return (
+            f"SELECT one.key AS nth, JSON_EXTRACT({value}, '${path}') AS found FROM JSON_EACH("
+            f"CASE WHEN JSON_VALID({column}) AND JSON_TYPE({column}) = 'array' THEN {_storable(column)} "
+            f"ELSE '[]' END) AS one WHERE JSON_TYPE({value}, '${path}') = 'text'{typed}"
+        )
+
+
+def _storable(column: str) -> str:
+    """A column of JSON in SQLite without what no text can hold; it names the column four times."""
+    odd = f"INSTR({column}, '\\u0000') OR {column} GLOB '*\\u[dD]*'"
+    return f"CASE WHEN {odd} THEN {_STORABLE_JSON}({column}) ELSE {column} END"
+
+
+class ToolNames(_Elements):
+    """The names in a JSON list of calls, as a JSON list; arguments stay in the database.
+
+    At most `most` names, each at most `length` characters; a call without a name that is text has none. Where
+    the list holds more than calls, `kind` is what a call has under "type"; `path` is where its name stands,
+    as in `("function", "name")`.
+    """
+
     output_field = JSONField()
 
-    def __init__(self, expression: Combinable | str, *, most: int, length: int) -> None:
-        super().__init__(expression)
+    def __init__(
+        self,
+        expression: Combinable | str,
+        *,
+        most: int,
+        length: int,
+        path: Sequence[str] = ("name",),
+        kind: str | None = None,
+    ) -> None:
+        super().__init__(expression, path=path, kind=kind)
         self.most = most
         self.length = length
 
@@ -90,29 +149,63 @@ class ToolNames(Func):
         column, parameters = compiler.compile(self.source_expressions[0])
         sql = (
             "(SELECT COALESCE(JSONB_AGG(named.name ORDER BY named.nth), '[]') FROM ("
-            f"SELECT LEFT(call.value->>'name', {self.length}) AS name, call.nth FROM JSONB_ARRAY_ELEMENTS("
-            f"CASE JSONB_TYPEOF({column}) WHEN 'array' THEN {column} ELSE '[]' END"
-            ") WITH ORDINALITY AS call(value, nth) WHERE JSONB_TYPEOF(call.value->'name') = 'string' "
-            f"ORDER BY call.nth LIMIT {self.most}) AS named)"
+            f"SELECT call.nth, LEFT(call.found, {self.length}) AS name FROM ({self._postgresql(column)}) "
+            f"AS call ORDER BY call.nth LIMIT {self.most}) AS named)"
         )
         return sql, (*parameters, *parameters)
 
     def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
-        """The same; what JSON can write and no text can hold is replaced first, and what is no JSON is empty.
-
-        JSON_EXTRACT would stop at a NUL, and make half a surrogate pair into text that nobody can read.
-        """
+        """The same."""
         column, parameters = compiler.compile(self.source_expressions[0])
-        odd = f"INSTR({column}, '\\u0000') OR {column} GLOB '*\\u[dD]*'"
-        clean = f"CASE WHEN {odd} THEN {_STORABLE_JSON}({column}) ELSE {column} END"
         sql = (
             "(SELECT JSON_GROUP_ARRAY(named.name) FROM ("
-            f"SELECT SUBSTR(JSON_EXTRACT(call.value, '$.name'), 1, {self.length}) AS name FROM JSON_EACH("
-            f"CASE WHEN JSON_VALID({column}) AND JSON_TYPE({column}) = 'array' THEN {clean} ELSE '[]' END"
-            ") AS call WHERE call.type = 'object' AND JSON_TYPE(call.value, '$.name') = 'text' "
-            f"ORDER BY call.key LIMIT {self.most}) AS named)"
+            f"SELECT SUBSTR(call.found, 1, {self.length}) AS name FROM ({self._sqlite(column)}) AS call "
+            f"ORDER BY call.nth LIMIT {self.most}) AS named)"
         )
-        return sql, parameters * 6
+        return sql, tuple(parameters) * 6
+
+
+class PartsText(_Elements):
+    """The words of a message that is kept as a JSON list of parts, as text: those of its text parts, joined.
+
+    A text part has `kind` under "type" (None: whatever it has), and its text under `key`; every other part is
+    passed over. A message may also be one JSON string. "" where there are no words.
+    """
+
+    output_field = TextField()
+
+    def __init__(
+        self,
+        expression: Combinable | str,
+        *,
+        kind: str | None = "text",
+        key: str = "text",
+        separator: str = "\n",
+    ) -> None:
+        super().__init__(expression, path=(key,), kind=kind)
+        self.separator = separator
+
+    def as_postgresql(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """A subquery over the parts, in their order."""
+        column, parameters = compiler.compile(self.source_expressions[0])
+        sql = (
+            f"CASE JSONB_TYPEOF({column}) WHEN 'string' THEN {column} #>> '{{}}' ELSE "
+            "(SELECT COALESCE(STRING_AGG(part.found, %s ORDER BY part.nth), '') "
+            f"FROM ({self._postgresql(column)}) AS part) END"
+        )
+        return sql, (*parameters, *parameters, self.separator, *parameters, *parameters)
+
+    def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, Any]:
+        """The same."""
+        column, parameters = compiler.compile(self.source_expressions[0])
+        sql = (
+            f"CASE WHEN JSON_VALID({column}) AND JSON_TYPE({column}) = 'text' "
+            f"THEN JSON_EXTRACT({_storable(column)}, '$') ELSE "
+            "(SELECT COALESCE(GROUP_CONCAT(part.found, %s), '') "
+            f"FROM (SELECT found FROM ({self._sqlite(column)}) ORDER BY nth) AS part) END"
+        )
+        parameters = tuple(parameters)
+        return sql, (*parameters * 6, self.separator, *parameters * 6)
 
 
 def folded(text: str | None) -> str | None:

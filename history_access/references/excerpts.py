@@ -5,7 +5,7 @@ from typing import Any
 
 from history_access import door
 from history_access.entries import EXCERPTS
-from history_access.models import AbstractTurn, ExcerptText, How, ReferenceKind, Role, What
+from history_access.models import AbstractTurn, ExcerptText, How, ReferenceKind, What
 from history_access.models.platform import primary
 from history_access.quoting import cut, short
 from history_access.reach import Handover, handover_of_any_agent
@@ -96,10 +96,10 @@ def _message(
     length = None if chosen.end is None else chosen.end - chosen.start
     wanted = (row.text or "")[:length]
     text = cut(wanted, MESSAGE_CHARACTERS)
-    name = head.agent_name if row.role == Role.AGENT else head.person_name
+    name = head.agent_name if row.by_agent else head.person_name
     return {
         "number": row.number,
-        "speaker": "agent" if row.role == Role.AGENT else "person",
+        "speaker": "agent" if row.by_agent else "person",
         "name": short(name, door.NAME_CHARACTERS) if name else None,
         "at": row.created_at.isoformat(),
         "text": text,

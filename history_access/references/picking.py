@@ -11,7 +11,6 @@ from django.core.exceptions import ValidationError
 from history_access import door
 from history_access.authority import RUN_READS, person_holds, platform_authority
 from history_access.entries import ALL_ACCOUNTS, CONVERSATIONS, EXCERPTS
-from history_access.models import Role
 from history_access.models.platform import primary
 from history_access.paging import CursorError, read_cursor, write_cursor
 from history_access.quoting import cut, short
@@ -20,7 +19,7 @@ from history_access.references import errors
 from history_access.turns import settings_of
 from history_access.wire import account_name, link_of
 from settings_catalog.conf import conf
-from settings_catalog.keys import key_text, optional_key_text
+from settings_catalog.keys import exact_key, key_text, optional_key_text
 from settings_catalog.places import Place
 from settings_catalog.resolver import Resolution
 
@@ -200,11 +199,11 @@ def _may_run(person: Any, desk: Desk) -> None:
 
 
 def _agent_key(agent: Any) -> Any:
-    """Another agent's key; a text that can be none is the key of no agent."""
-    try:
-        return conf.agent_model._meta.pk.to_python(agent)
-    except (ValueError, ValidationError):
-        raise errors.invalid("of_agent", "must be the key of an agent") from None
+    """Another agent's key, also given as text; a ReferencesError for what can be none."""
+    key = exact_key(conf.agent_model._meta.pk, key_text(agent))
+    if key is None:
+        raise errors.invalid("of_agent", "must be the key of an agent")
+    return key
 
 
 def _own_reach(person: Any, desk: Desk) -> PersonReach:
@@ -258,7 +257,7 @@ def _offer(row: door.OfferedRow, desk: Desk, source: Desk, references: Resolutio
 def _previewed(row: door.MessageRow) -> PreviewedMessage:
     return PreviewedMessage(
         number=row.number,
-        speaker="agent" if row.role == Role.AGENT else "person",
+        speaker="agent" if row.by_agent else "person",
         at=row.created_at,
         text=cut(row.text or "", PREVIEW_CHARACTERS),
         characters=row.characters,

@@ -4,7 +4,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from history_access import door, times
-from history_access.models import AbstractTurn, How, Role, What
+from history_access.models import AbstractTurn, How, What
 from history_access.models.conversations import MOST_TOOL_NAMES, TOOL_NAME_CHARACTERS
 from history_access.paging import CursorError, read_cursor, write_cursor
 from history_access.quoting import cut, short, tool_names
@@ -128,10 +128,10 @@ def _message(
     row: door.MessageRow, reach: Reach, head: door.SessionHead, zone: ZoneInfo, scope: Scope
 ) -> Message:
     text = cut(row.text or "", MESSAGE_CHARACTERS)
-    name = head.agent_name if row.role == Role.AGENT else head.person_name
+    name = head.agent_name if row.by_agent else head.person_name
     return Message(
         number=row.number,
-        speaker="agent" if row.role == Role.AGENT else "person",
+        speaker="agent" if row.by_agent else "person",
         at=times.local(row.created_at, zone),
         quoted=QuotedMessage(
             name=short(name, door.NAME_CHARACTERS) if name else None,
