@@ -52,7 +52,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "Making the environment in $(VENV) (once; it takes a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[postgresql,rest,demo,postgresql-server,test,lint]'
+		--editable '.[postgresql,rest,mcp,pydantic-ai,openai-agents,langchain,demo,postgresql-server,test,lint]'
 	@touch $@
 
 clean:
