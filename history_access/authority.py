@@ -1,7 +1,7 @@
 """The port: what a person may open. The platform answers; everything else asks here."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth import get_user_model
 from django.db.models import Exists, Q
@@ -28,6 +28,14 @@ class Authority(SettingsAuthority):
 
     The answer is a condition in SQL, so that a right is looked at in the very statement that fetches text
     (`reach-now`), and so that one definition serves a single person and a whole query.
+    """
+
+    compiled_once: ClassVar[bool] = False
+    """Whether SQL may be kept between calls, which makes a call several times faster.
+
+    True promises that `holds`, `active` and what your models say of their rows give the same SQL for
+    everybody at every time: they put each argument into the query without a look at it (`None` aside), and
+    ask the database, not Python, for the time or for who is asking.
     """
 
     @abstractmethod

@@ -20,6 +20,7 @@ from django.db.models import (
     Case,
     Exists,
     ExpressionWrapper,
+    F,
     Q,
     QuerySet,
     TextField,
@@ -28,11 +29,25 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast
 
-from history_access.authority import READ_SESSIONS, RUN_READS, condition, is_active, platform_authority
+from history_access.authority import (
+    READ_SESSIONS,
+    RUN_READS,
+    condition,
+    is_active,
+    platform_authority,
+)
 from history_access.entries import ALL_ACCOUNTS, CONVERSATIONS, NONE
 from history_access.models import AbstractSession, AbstractTurn, ReferenceKind, TurnReference
-from history_access.models.platform import primary, session_model, turn_model
-from history_access.turns import NoTurnError, TurnFacts, every_turn, live_turns, settings_of, turn_facts
+from history_access.models.platform import compiled_basis, primary, session_model, turn_model
+from history_access.turns import (
+    NoTurnError,
+    TurnFacts,
+    every_turn,
+    live_turns,
+    settings_of,
+    turn_facts,
+)
+from settings_catalog.compiled import Question, compiled
 from settings_catalog.keys import key_text
 from settings_catalog.resolver import Resolution
 
@@ -92,6 +107,10 @@ class PersonReach:
     def sessions(self) -> "QuerySet[AbstractSession]":
         """The sessions in reach, as one query that evaluates every restrictor when it runs."""
         return sessions_within(self.restrictors())
+
+    def handed_over(self) -> Q:
+        """None: nobody hands anything to themselves."""
+        return NEVER
 
     def account(self) -> Q:
         """The account line: exact, absent included (`reach-account-exact`)."""
@@ -198,6 +217,10 @@ class TurnReach:
             restrictor.reason for restrictor, name in zip(applied, verdicts, strict=True) if not row[name]
         ]
 
+    def handed_over(self) -> Q:
+        """Which sessions a person handed to the turn: none, unless a subclass knows of any."""
+        return NEVER
+
     def of_the_turn(self) -> Q:
         """What has to hold of the turn and its reader alone, for what was copied for it."""
         return self._turn() & self._reader() & self.person.active()
@@ -228,12 +251,13 @@ class HandedOver:
     """A conversation that a person handed to a turn: the key of the reference, and its own."""
 
     reference_id: uuid.UUID
+    workspace: str
     session_id: Any
 
-    def condition(self, turn: TurnFacts) -> Q:
+    def condition(self) -> Q:
         """True of that session while the reference lasts: looked at when the query runs (`refs-per-turn`)."""
         standing = TurnReference.objects.using(primary()).filter(
-            pk=self.reference_id, workspace_id=key_text(turn.workspace_id), ended_at__isnull=True
+            pk=self.reference_id, workspace_id=self.workspace, ended_at__isnull=True
         )
         return Q(pk=self.session_id) & Q(Exists(standing))
 
@@ -264,7 +288,7 @@ class Reach(TurnReach):
         """Which sessions a person handed to this turn and has not taken back."""
         found = NEVER
         for one in self.references:
-            found |= one.condition(self.turn)
+            found |= one.condition()
         return found
 
 
@@ -272,15 +296,10 @@ class Reach(TurnReach):
 class Handover(TurnReach):
     """What a turn's sender may hand to it: their own reach at this moment (`refs-admission`).
 
-    `least` is the value of `conversation_references` that it takes.
+    `allowed` tells whether `conversation_references` lets them.
     """
 
-    least: str
-
-    @property
-    def allowed(self) -> bool:
-        """Whether the setting allows it."""
-        return self.references_setting.allows(self.least)
+    allowed: bool
 
     def permission(self) -> Restrictor:
         """The setting for references, and `runs:read`, looked at when the query runs."""
@@ -344,7 +363,7 @@ def _handover(facts: TurnFacts, agent_id: Any, least: str) -> Handover:
         references_setting=references_setting,
         person=person_of(facts, setting, agent_id=agent_id, granted=granted),
         reader_name=name,
-        least=least,
+        allowed=references_setting.allows(least),
     )
 
 
@@ -392,12 +411,16 @@ def look_up_person(person_id: Any, workspace_id: Any, agent_id: Any) -> tuple[st
     """A person's name for the record, and whether they hold `sessions:read` for the agent; one statement."""
     if person_id is None:
         return None, False
+    found = _person(person_id, workspace_id, agent_id)
+    return (found[0]["name"], found[0]["granted"]) if found else (None, False)
+
+
+@compiled(compiled_basis)
+def _person(person_id: Any, workspace_id: Any, agent_id: Any) -> Question:
     people = get_user_model()._base_manager.using(primary()).filter(pk=person_id)
     right = _may_read_all(person_id, workspace_id, agent_id)
-    granted = ExpressionWrapper(right, output_field=BooleanField())
     name = Cast(get_user_model().USERNAME_FIELD, TextField())
-    row = people.annotate(granted=granted).values_list(name, "granted").first()
-    return row or (None, False)
+    return people, {"name": name, "granted": ExpressionWrapper(right, output_field=BooleanField())}
 
 
 def sessions_within(restrictors: Iterable[Restrictor]) -> "QuerySet[AbstractSession]":
@@ -418,16 +441,23 @@ def _handed_over(turn: TurnFacts, references_setting: Resolution) -> tuple[Hande
     sender = None if turn.trigger_id is not None else turn.sender_id
     if sender is None or not references_setting.allows(CONVERSATIONS):
         return ()
-    rows = TurnReference.objects.using(primary()).filter(
-        workspace_id=key_text(turn.workspace_id),
-        turn_id=key_text(turn.id),
-        person_id=key_text(sender),
+    workspace, to_key = key_text(turn.workspace_id), session_model()._meta.pk.to_python
+    return tuple(
+        HandedOver(reference_id=row["id"], workspace=workspace, session_id=to_key(row["session_id"]))
+        for row in _references(workspace, key_text(turn.id), key_text(sender))
+    )
+
+
+@compiled(compiled_basis)
+def _references(workspace: str, turn: str, person: str) -> Question:
+    lasting = TurnReference.objects.using(primary()).filter(
+        workspace_id=workspace,
+        turn_id=turn,
+        person_id=person,
         kind=ReferenceKind.CONVERSATION,
         ended_at__isnull=True,
     )
-    to_key = session_model()._meta.pk.to_python
-    found = rows.order_by("id").values_list("pk", "session_id")
-    return tuple(HandedOver(reference_id=pk, session_id=to_key(session)) for pk, session in found)
+    return lasting.order_by("id"), {"id": F("id"), "session_id": F("session_id")}
 
 
 def _may_read_all(person_id: Any, workspace_id: Any, agent_id: Any) -> Q:

@@ -30,7 +30,8 @@ from history_access.reach import Reach, TurnReach, reach_of
 from history_access.signals import conversations_read
 from history_access.turns import TurnFacts, heard_a_webhook, turn_facts
 from history_access.wire import account_name
-from settings_catalog.keys import key_text, optional_key_text, uuid7_at
+from settings_catalog.inserted import insert
+from settings_catalog.keys import key_text, optional_key_text, uuid7, uuid7_at
 
 Result = TypeVar("Result")
 Bounds = TypeVar("Bounds", bound=TurnReach)
@@ -154,38 +155,37 @@ def _write(using: str, reach: TurnReach, given: Iterable[Given]) -> None:
     """
     given, turn, now = list(given), reach.turn, timezone.now()
     keys = sorted(uuid7_at(now) for _ in given)
-    TurnConversationRead.objects.using(using).bulk_create(
-        TurnConversationRead(
-            id=key,
-            workspace_id=key_text(turn.workspace_id),
-            agent_id=key_text(turn.agent_id),
-            turn_id=key_text(turn.id),
-            turn_account_id=optional_key_text(turn.account_id),
-            reader_id=key_text(turn.reader_id),
-            trigger_id=optional_key_text(turn.trigger_id),
-            session_id=key_text(one.session_id),
-            session_account_id=optional_key_text(one.account_id),
-            session_person_id=optional_key_text(one.person_id),
-            setting=reach.setting.value,
-            how=one.how,
-            what=one.what,
-            first_number=one.first_number,
-            last_number=one.last_number,
-            characters=one.characters,
-            read_at=now,
-        )
+    workspace = key_text(turn.workspace_id)
+    whose = {
+        "workspace_id": workspace,
+        "agent_id": key_text(turn.agent_id),
+        "turn_id": key_text(turn.id),
+        "turn_account_id": optional_key_text(turn.account_id),
+        "reader_id": key_text(turn.reader_id),
+        "trigger_id": optional_key_text(turn.trigger_id),
+        "setting": reach.setting.value,
+        "read_at": now,
+    }
+    reads = [
+        {
+            "id": key,
+            "session_id": key_text(one.session_id),
+            "session_account_id": optional_key_text(one.account_id),
+            "session_person_id": optional_key_text(one.person_id),
+            "how": one.how.value,
+            "what": one.what.value,
+            "first_number": one.first_number,
+            "last_number": one.last_number,
+            "characters": one.characters,
+        }
         for key, one in zip(keys, given, strict=True)
-    )
-    names = sorted(set(_names(reach, given)))
-    RecordedName.objects.using(using).bulk_create(
-        (
-            RecordedName(
-                workspace_id=key_text(turn.workspace_id), kind=kind, key=key, name=name[:_NAME_CHARACTERS]
-            )
-            for kind, key, name in names
-        ),
-        ignore_conflicts=True,
-    )
+    ]
+    insert(TurnConversationRead, using, whose, reads)
+    names = [
+        {"id": uuid7(), "kind": kind, "key": key, "name": name[:_NAME_CHARACTERS]}
+        for kind, key, name in sorted(set(_names(reach, given)))
+    ]
+    insert(RecordedName, using, {"workspace_id": workspace}, names, ignore_conflicts=True)
 
 
 def _names(reach: TurnReach, given: Iterable[Given]) -> Iterator[tuple[str, str, str]]:

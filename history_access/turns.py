@@ -23,7 +23,15 @@ from django.db.models.functions import Cast
 from history_access.authority import is_active, platform_authority
 from history_access.entries import CONVERSATION_REFERENCES, HISTORY_ACCESS
 from history_access.models import AbstractTurn
-from history_access.models.platform import column, one_row, primary, session_model, turn_model, webhooks
+from history_access.models.platform import (
+    column,
+    compiled_basis,
+    primary,
+    session_model,
+    turn_model,
+    webhooks,
+)
+from settings_catalog.compiled import Question, compiled
 from settings_catalog.places import Place
 from settings_catalog.resolver import Resolution, resolve_each
 
@@ -78,10 +86,15 @@ def turn_facts(turn: AbstractTurn | Any) -> TurnFacts:
     key = getattr(turn, "pk", turn)
     if key is None:
         raise NoTurnError("history is read for a turn, and there is none")
-    row = one_row(every_turn().filter(pk=_valid(key)), _fact_columns())
-    if row is None:
+    found = _facts(_valid(key))
+    if not found:
         raise NoTurnError(_NO_SUCH_TURN)
-    return TurnFacts(**row)
+    return TurnFacts(**found[0])
+
+
+@compiled(compiled_basis)
+def _facts(key: Any) -> Question:
+    return every_turn().filter(pk=key), _fact_columns()
 
 
 def ended_at(key: Any) -> datetime | None:

@@ -13,7 +13,15 @@ from django.utils.module_loading import import_string
 
 from settings_catalog import guards
 from settings_catalog.authority import SettingsAuthority
-from settings_catalog.conf import AGENT_MODEL, AUTHORITY, KNOWN, PREFIX, WORKSPACE_MODEL, conf
+from settings_catalog.conf import (
+    AGENT_MODEL,
+    AUTHORITY,
+    COMPILED_QUERIES,
+    KNOWN,
+    PREFIX,
+    WORKSPACE_MODEL,
+    conf,
+)
 
 _AUTHORITY_HINT = (
     f"Set {AUTHORITY} to the path of a subclass of settings_catalog.authority.SettingsAuthority "
@@ -23,12 +31,20 @@ _AUTHORITY_HINT = (
 
 @register(Tags.compatibility)
 def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """E005: a setting that begins like ours, and is none of ours."""
-    return [
+    """E005: a setting that begins like ours, and is none of ours. E006: one that must be True or False, and
+    is neither.
+    """
+    errors: list[CheckMessage] = [
         Error(f"{name} is no setting.", hint=known_names(name, KNOWN), id="settings_catalog.E005")
         for name in dir(settings)
         if name.startswith(PREFIX) and name not in KNOWN
     ]
+    found = getattr(settings, COMPILED_QUERIES, True)
+    if not isinstance(found, bool):
+        hint = "Leave it out, or set it to False where every query is to be built anew."
+        message = f"{COMPILED_QUERIES} is {found!r}, which is neither True nor False."
+        errors.append(Error(message, hint=hint, id="settings_catalog.E006"))
+    return errors
 
 
 def known_names(name: object, known: Iterable[str]) -> str:

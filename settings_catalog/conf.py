@@ -14,7 +14,8 @@ PREFIX = "SETTINGS_CATALOG_"
 WORKSPACE_MODEL = f"{PREFIX}WORKSPACE_MODEL"
 AGENT_MODEL = f"{PREFIX}AGENT_MODEL"
 AUTHORITY = f"{PREFIX}AUTHORITY"
-KNOWN = frozenset({WORKSPACE_MODEL, AGENT_MODEL, AUTHORITY})
+COMPILED_QUERIES = f"{PREFIX}COMPILED_QUERIES"
+KNOWN = frozenset({WORKSPACE_MODEL, AGENT_MODEL, AUTHORITY, COMPILED_QUERIES})
 
 
 class Conf:
@@ -38,6 +39,11 @@ class Conf:
         path = getattr(settings, AUTHORITY, None)
         authority: SettingsAuthority = import_string(path)() if path else Nobody()
         return authority
+
+    @property
+    def compiled_queries(self) -> bool:
+        """`SETTINGS_CATALOG_COMPILED_QUERIES`: whether SQL is kept between calls (True); False is slower."""
+        return getattr(settings, COMPILED_QUERIES, True) is True
 
 
 def named_model(setting: str, label: Any) -> type[Model]:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import router
-from django.db.models import IntegerField, Q, QuerySet
+from django.db.models import F, IntegerField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from settings_catalog.catalog import Choice, Entry, Lowered, get
+from settings_catalog.compiled import Question, compiled
 from settings_catalog.keys import is_storable, stored_text
 from settings_catalog.models import SettingValue
 from settings_catalog.places import Level, Place
@@ -59,6 +60,10 @@ class Resolution:
         """The effective value with its words."""
         return self.entry.choice(self.value)
 
+    def compiled_as(self) -> str:
+        """What of it shapes a query."""
+        return self.value
+
     def allows(self, value: str) -> bool:
         """Whether the effective value is at least `value`."""
         return self.entry.rank(self.value) >= self.entry.rank(value)
@@ -105,13 +110,16 @@ def resolve_at(key: str, place: Place) -> Resolution:
 def resolve_each(keys: Sequence[str], place: Place) -> tuple[Resolution, ...]:
     """The values of several settings at one place, in this order, with one query for all of them."""
     entries = [get(key) for key in keys]
-    stored = list(_stored(keys, [place]).values_list("entry", _logged(place), *_COLUMNS))
-    return tuple(_resolved(entry, place, [row for row in stored if row[0] == entry.key]) for entry in entries)
+    workspace, agent = _storable(place.workspace_id), _storable(place.agent_id)
+    stored = _ladder(workspace, agent, keys=tuple(keys))
+    return tuple(
+        _resolved(entry, place, [row for row in stored if row["entry"] == entry.key]) for entry in entries
+    )
 
 
-def _resolved(entry: Entry, place: Place, stored: Sequence[Any]) -> Resolution:
-    found = combine(entry, place, _rows(row[2:] for row in stored))
-    changes = stored[0][1] if stored else None
+def _resolved(entry: Entry, place: Place, stored: Sequence[Mapping[str, Any]]) -> Resolution:
+    found = combine(entry, place, _rows([row[name] for name in _COLUMNS] for row in stored))
+    changes = stored[0]["changes"] if stored else None
     return _guarded(entry, {place: replace(found, changes=changes)})[place]
 
 
@@ -145,8 +153,24 @@ def combine(entry: Entry, place: Place, rows: Mapping[Place, Row]) -> Resolution
 
 
 def _stored(keys: Iterable[str], places: Iterable[Place]) -> "QuerySet[SettingValue]":
-    using = router.db_for_write(SettingValue)
-    return SettingValue.objects.using(using).filter(_among(places), entry__in=list(keys))
+    return _values().filter(_among(places), entry__in=list(keys))
+
+
+def _values() -> "QuerySet[SettingValue]":
+    return SettingValue.objects.using(router.db_for_write(SettingValue))
+
+
+@compiled(lambda: (router.db_for_write(SettingValue), None), literal=("keys",))
+def _ladder(workspace: str | None, agent: str | None, *, keys: Sequence[str]) -> Question:
+    """What stands at a place and above it for several entries; None is a key under which nothing stands."""
+    place = Q(level=Level.PLATFORM)
+    if workspace is not None:
+        place |= Q(level=Level.WORKSPACE, workspace_id=workspace)
+    if workspace is not None and agent is not None:
+        place |= Q(level=Level.AGENT, workspace_id=workspace, agent_id=agent)
+    logged = RawSQL(_LOGGED, (workspace, workspace, agent), output_field=IntegerField())  # noqa: S611 (ours)
+    columns = {"entry": F("entry"), "changes": logged, **{name: F(name) for name in _COLUMNS}}
+    return _values().filter(place, entry__in=keys), columns
 
 
 _LOGGED = """(
@@ -156,16 +180,7 @@ _LOGGED = """(
         OR level = 'agent' AND workspace_id = %s AND agent_id = %s
     )
 )"""
-
-
-def _logged(place: Place) -> RawSQL:
-    """How many changes of a place and those above it were logged, for the statement that reads their rows.
-
-    In SQL, because each call of a tool asks twice: Django would build it longer than a database runs it.
-    """
-    keys = (place.workspace_id, place.workspace_id, place.agent_id)
-    asked = (key if key is not None and is_storable(key) else None for key in keys)
-    return RawSQL(_LOGGED, tuple(asked), output_field=IntegerField())  # noqa: S611 (its text is ours)
+"""How many changes of a place and those above it were logged, in the statement that reads their rows."""
 
 
 def _rows(stored: Iterable[Any]) -> dict[Place, Row]:
@@ -193,6 +208,10 @@ def _among(places: Iterable[Place]) -> Q:
 
 def _stored_keys(keys: Iterable[str | None]) -> list[str]:
     return sorted(key for key in keys if key is not None and is_storable(key))
+
+
+def _storable(key: str | None) -> str | None:
+    return key if key is not None and is_storable(key) else None
 
 
 def _step(place: Place, row: Row) -> Step:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from history_access.testing import lift_guards
+from settings_catalog import compiled
 from tests.worlds import World
 
 
@@ -26,6 +27,17 @@ def committed_db(transactional_db: None) -> Iterator[None]:
     """A database without a surrounding transaction; its guards are lifted just before it is emptied."""
     yield
     lift_guards()
+
+
+@pytest.fixture(autouse=True)
+def compiled_anew(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test patches, SQL that was kept does not know of; nor may what it keeps outlive the patch."""
+    patched = {"monkeypatch", "settings"} & set(request.fixturenames)
+    if patched:
+        compiled.forget()
+    yield
+    if patched:
+        compiled.forget()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import history_access
 
 PACKAGE = Path(history_access.__file__).parent
-SHOWS_NO_WORDS = {"primary", "webhooks", "webhooks_of"}
+SHOWS_NO_WORDS = {"compiled_basis", "primary", "webhooks", "webhooks_of"}
 """What others may take from the module of the platform's models: none gives a session or a message."""
 
 DOOR = {"door/conversations.py", "door/messages.py", "door/picking.py"}

@@ -345,7 +345,7 @@ def everybody(reach: PersonReach) -> Q:
     return Q(pk__isnull=False) if reach.granted else Q(pk__in=[])
 
 
-def always(handed_over: HandedOver, turn: Any) -> Q:
+def always(handed_over: HandedOver) -> Q:
     """The condition as it would be if a reference were only looked at before."""
     return Q(pk=handed_over.session_id)
 

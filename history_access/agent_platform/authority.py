@@ -16,6 +16,8 @@ class PlatformAuthority(AuthorityPort):
     Everybody who is active may hand over what they can open themselves (`runs:read`).
     """
 
+    compiled_once = True
+
     def holds(self, person_id: Any, permission: str, workspace_id: Any, agent_id: Any | None) -> Condition:
         """A row of Authority, for the workspace or for this very agent."""
         if permission == RUN_READS:

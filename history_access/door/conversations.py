@@ -3,23 +3,23 @@
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, Subquery, TextField, Value, When
+from django.db.models import Case, Count, F, IntegerField, OuterRef, Subquery, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce
 
 from history_access.door.rows import NAME_CHARACTERS, Bounds, Position, SessionHead, SessionRow, Span
 from history_access.models.keyset import beyond, up_to
 from history_access.models.platform import (
     column,
+    compiled_basis,
     kept,
     message_model,
-    one_row,
     primary,
-    rows,
     session_model,
 )
 from history_access.models.reads import KEY_LENGTH
 from history_access.models.text import characters, piece
-from history_access.reach import NEVER, truth
+from history_access.reach import truth
+from settings_catalog.compiled import Question, compiled
 from settings_catalog.keys import exact_key
 
 
@@ -39,11 +39,15 @@ def account_key(text: str) -> Any:
 
 def newest(reach: Bounds, span: Span, *, after: Position | None, most: int) -> list[SessionRow]:
     """The sessions in reach and span, newest first, at most `most`, after a position."""
+    return [SessionRow(**row) for row in _newest(reach, span, after, most=most)]
+
+
+@compiled(compiled_basis, literal=("most",))
+def _newest(reach: Bounds, span: Span, after: Position | None, *, most: int) -> Question:
     sessions = reach.sessions().filter(span.condition)
     if after is not None:
         sessions = sessions.filter(beyond(session_model(), after.moved, after.key))
-    ordered = sessions.order_by("-last_moved_at", "-pk")[:most]
-    return [SessionRow(**row) for row in rows(ordered, row_columns())]
+    return sessions.order_by("-last_moved_at", "-pk")[:most], row_columns()
 
 
 def moved_since(reach: Bounds, span: Span, since: datetime, *, last: Position, most: int) -> list[Position]:
@@ -51,29 +55,32 @@ def moved_since(reach: Bounds, span: Span, since: datetime, *, last: Position, m
 
     Newest first, at most `most`.
     """
+    return [Position(**row) for row in _moved_since(reach, span, since, last, most=most)]
+
+
+@compiled(compiled_basis, literal=("most",))
+def _moved_since(reach: Bounds, span: Span, since: datetime, last: Position, *, most: int) -> Question:
     down_to = up_to(session_model(), last.moved, last.key)
     sessions = reach.sessions().filter(span.condition, down_to, last_moved_at__gte=since)
-    rows = sessions.order_by("-last_moved_at", "-pk").values_list("last_moved_at", "pk")[:most]
-    return [Position(moved=moved, key=key) for moved, key in rows]
+    columns = {"moved": F("last_moved_at"), "key": F("pk")}
+    return sessions.order_by("-last_moved_at", "-pk")[:most], columns
 
 
 def head(
-    reach: Bounds,
-    key: Any | None,
-    *,
-    handed_over: Q = NEVER,
-    summary_from: int | None = None,
-    most: int = 0,
+    reach: Bounds, key: Any | None, *, summary_from: int | None = None, most: int = 0
 ) -> SessionHead | None:
     """A session in reach, None for every other one (`reach-same-answer`).
 
-    `handed_over` is the condition that a person handed it over. With `summary_from`, also at most `most`
-    characters of its summary from that offset on.
+    With `summary_from`, also at most `most` characters of its summary from that offset on.
     """
-    sessions = reach.sessions().filter(pk=looked_up(reach, key))
-    columns = {"handed_over": truth(handed_over), **_head_columns(summary_from, most)}
-    row = one_row(sessions, row_columns() | columns)
-    return None if row is None else SessionHead(**row)
+    found = _head(reach, looked_up(reach, key), summary_from, most=most)
+    return SessionHead(**found[0]) if found else None
+
+
+@compiled(compiled_basis, literal=("most",))
+def _head(reach: Bounds, key: Any, summary_from: int | None, *, most: int) -> Question:
+    columns = {"handed_over": truth(reach.handed_over()), **_head_columns(summary_from, most)}
+    return reach.sessions().filter(pk=key), row_columns() | columns
 
 
 def row_columns() -> dict[str, Any]:
@@ -96,10 +103,11 @@ def _head_columns(summary_from: int | None, most: int) -> dict[str, Any]:
     sessions, number = session_model(), IntegerField()
     wanted = summary_from is not None and kept(sessions, "summary")  # and with it how far it goes
     nothing = Value(None, output_field=TextField())
+    begins: Any = Value(summary_from) if isinstance(summary_from, int) else summary_from
     return {
         "agent_name": _name(sessions.agent_name),
         "trimmed_before": column(sessions, "trimmed_before", 1, number),
-        "summary": piece(F("summary"), summary_from or 0, most) if wanted else nothing,
+        "summary": piece(F("summary"), begins, most) if wanted else nothing,
         "summary_characters": _summary_characters(),
         "summary_through": column(sessions, "summary_through", None, number),
         "messages_after": _messages_after() if wanted else Value(0, output_field=number),

@@ -26,6 +26,9 @@ class Bounds(Protocol):
     def session_id(self) -> Any | None:
         """The session that is never among them; None where nobody reads from within one."""
 
+    def handed_over(self) -> Q:
+        """Which sessions a person handed over."""
+
     def sessions(self) -> "QuerySet[AbstractSession]":
         """They themselves, every restrictor evaluated when it runs."""
 

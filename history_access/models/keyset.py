@@ -40,7 +40,10 @@ def in_pages(rows: "QuerySet[Any, Any]", *columns: str, size: int) -> Iterator[A
 
 def _compared(model: Any, values: Mapping[str, Any], sign: str) -> Func:
     columns = [F(name) for name in values]
-    given = [Value(value, output_field=model._meta.get_field(name)) for name, value in values.items()]
+    given = [
+        value if isinstance(value, Combinable) else Value(value, output_field=model._meta.get_field(name))
+        for name, value in values.items()
+    ]
     return Func(
         _row(*columns),
         _row(*given),

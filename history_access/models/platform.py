@@ -3,7 +3,7 @@
 Whoever imports this can reach every conversation: only `door` and `reach` may (`reach-one-door`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable
 from typing import Any, cast
 
 from django.db import router
@@ -63,15 +63,28 @@ def primary() -> str:
     return router.db_for_write(session_model())
 
 
-def rows(query: "QuerySet[Model]", columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The rows of a query as dictionaries of these columns, each an expression.
+def compiled_basis() -> tuple[str, Hashable] | None:
+    """What kept SQL rests on besides its values; None where the platform's authority makes no promise."""
+    authority = conf.authority
+    if not authority.compiled_once:
+        return None
+    sessions, messages, turns = session_model(), message_model(), turn_model()
+    return primary(), (
+        *(sessions, messages, turns, type(authority), id(authority.active), _definition(authority, "holds")),
+        *(getattr(sessions, name) for name in _SESSION_NAMES),
+        *(_definition(sessions, name) for name in _SESSION_CONDITIONS),
+        *(_definition(messages, name) for name in _MESSAGE_CONDITIONS),
+        *(_definition(turns, name) for name in _TURN_CONDITIONS),
+        *(turns.trigger_owner, turns.trigger_name),
+    )
 
-    Unlike `values(name=…)`, a name may be that of one of the platform's own fields.
-    """
-    for row in query.values_list(*columns.values()):
-        yield dict(zip(columns, row, strict=True))
+
+_SESSION_NAMES = ("workspace_name", "agent_name", "account_name", "person_name", "time_zone")
+_SESSION_CONDITIONS = ("not_deleted",)
+_MESSAGE_CONDITIONS = ("readable", "by_agent", "words", "tool_names")
+_TURN_CONDITIONS = ("live",)
 
 
-def one_row(query: "QuerySet[Model]", columns: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The first row of a query of which there is one at most."""
-    return next(rows(query.order_by()[:1], columns), None)
+def _definition(model: Any, name: str) -> Any:
+    found = getattr(model, name)
+    return getattr(found, "__func__", found)

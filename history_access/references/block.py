@@ -84,7 +84,7 @@ def references_block(turn: AbstractTurn | Any) -> ReferencesBlock:
 def _block(reach: Reach) -> tuple[ReferencesBlock, list[Given]]:
     zone = times.zone_of(reach.turn.time_zone)
     keys = [one.session_id for one in reach.references]
-    found = door.among(reach, keys, only=reach.handed_over()) if keys else {}
+    found = door.among(reach, keys, handed_over=True) if keys else {}
     rows = [found[key] for key in keys if key in found]
     excerpts = [_excerpt(content, zone) for content in _contents(reach)]
     conversations = [conversation_of(row, zone) for row in rows]

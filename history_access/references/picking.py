@@ -224,7 +224,7 @@ def _reach_from(person: Any, desk: Desk, *, granted: bool) -> PersonReach:
     )
 
 
-def _account_line(desk: Desk, setting: Resolution) -> Any:
+def _account_line(desk: Desk, setting: Resolution) -> PersonReach:
     """The account line as a turn from this desk will meet it (`refs-within-reach`)."""
     return PersonReach(
         person_id=None,
@@ -234,7 +234,7 @@ def _account_line(desk: Desk, setting: Resolution) -> Any:
         account_id=desk.account_id,
         every_account=setting.value == ALL_ACCOUNTS,
         granted=False,
-    ).account()
+    )
 
 
 def _offer(row: door.OfferedRow, desk: Desk, source: Desk, references: Resolution) -> Offer:

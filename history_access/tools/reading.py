@@ -56,7 +56,7 @@ def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quot
     most = 1 if offset else min(asked.limit, MOST_READ)
     caps = door.Caps(messages=most, message_characters=MESSAGE_CHARACTERS, page_characters=PAGE_CHARACTERS)
     rows = door.page(reach, key, start=start, offset=offset, caps=caps)
-    head = _head(reach, door.head(reach, key, handed_over=reach.handed_over()))
+    head = _head(reach, door.head(reach, key))
     shown = [row for row in rows if row.text is not None]
     zone = times.zone_of(reach.turn.time_zone)
     messages = [_message(row, reach, head, zone, scope) for row in shown]
@@ -79,7 +79,6 @@ def _summary_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quote
     found = door.head(
         reach,
         door.key_of(asked.conversation_id),
-        handed_over=reach.handed_over(),
         summary_from=offset,
         most=PAGE_CHARACTERS + 1,
     )

@@ -15,6 +15,7 @@ RIGHTS = {
 
 class DeskAuthority(Authority):
     active = Q(state="here")
+    compiled_once = True
 
     def holds(self, person_id, permission, workspace_id, agent_id):
         roles = RoleRight.objects.filter(name=RIGHTS[permission]).values("role")

@@ -1,0 +1,344 @@
+"""Queries that Django compiles once for each shape, and that run with bound values from then on.
+
+Building a queryset and compiling it takes Django several times longer than a database takes to run it. The
+SQL is still that of the one definition: a function builds the queryset, the first time for each shape with
+opaque parameters in place of keys, times and texts; its SQL is kept, and the next values are bound to it.
+"""
+
+import logging
+import re
+import uuid
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import date, datetime
+from functools import cache, wraps
+from threading import Lock
+from typing import Any, NoReturn, ParamSpec, cast
+
+from django.core.exceptions import EmptyResultSet
+from django.db import DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import BigIntegerField, DateTimeField, Expression, QuerySet, TextField, UUIDField
+
+from settings_catalog.conf import conf
+
+logger = logging.getLogger("settings_catalog.compiled")
+
+Rows = list[dict[str, Any]]
+Question = tuple["QuerySet[Any, Any]", Mapping[str, Any]]
+"""A queryset, and the columns to take from it by name, each an expression."""
+
+Arguments = ParamSpec("Arguments")
+
+MOST_PLANS = 2_000
+"""How many shapes are kept at most; the oldest go first."""
+
+_FIELDS = {uuid.UUID: UUIDField, int: BigIntegerField, str: TextField, datetime: DateTimeField}
+_LARGEST = 2**63 - 1
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class OpaqueError(TypeError):
+    """Code looked at a value that is only bound when the query runs."""
+
+
+class Parameter(Expression):
+    """Stands for a value of which nothing can be learnt in Python: code that branches on it fails at once."""
+
+    def __init__(self, number: int, kind: type) -> None:
+        super().__init__(output_field=_FIELDS[kind]())
+        self.number = number
+
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper) -> Any:
+        """A placeholder, whose value is found by the number."""
+        return "%s", [self]
+
+    def _opaque(self, *_: Any) -> NoReturn:
+        raise OpaqueError("a key is put into a query here, and not looked at")
+
+    def __eq__(self, other: object) -> bool:
+        asked_by_django = other is None or other == "" or isinstance(other, Expression)
+        return self is other if asked_by_django else self._opaque()
+
+    def __hash__(self) -> int:
+        return hash((Parameter, self.number))
+
+    __str__ = __int__ = __index__ = __lt__ = __gt__ = _opaque
+
+
+class _NotCompiledError(Exception):
+    """Why the SQL of a query cannot be kept."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Compiled SQL; `statement` is None where nothing can be found, which asks the database nothing."""
+
+    statement: str | None
+    given: tuple[Any, ...] = ()
+    names: tuple[str, ...] = ()
+    converters: tuple[tuple[int, Any, Any], ...] = ()
+
+    def bound(self, connection: BaseDatabaseWrapper, values: Sequence[Any]) -> list[Any]:
+        """The statement's parameters, as the database's driver takes them."""
+        adapted = _ADAPTED[connection.vendor]
+        return [
+            adapted(values[one.number], connection) if type(one) is Parameter else one for one in self.given
+        ]
+
+    def rows(self, connection: BaseDatabaseWrapper, values: Sequence[Any]) -> Rows:
+        """What the statement finds with these values."""
+        if self.statement is None:
+            return []
+        with cursor_of(connection) as cursor:
+            cursor.execute(self.statement, self.bound(connection, values))
+            found = cursor.fetchall()
+        if self.converters:
+            found = [self._converted(row, connection) for row in found]
+        names = self.names
+        return [dict(zip(names, row, strict=True)) for row in found]
+
+    def _converted(self, row: Sequence[Any], connection: BaseDatabaseWrapper) -> list[Any]:
+        converted = list(row)
+        for place, converter, expression in self.converters:
+            converted[place] = converter(converted[place], expression, connection)
+        return converted
+
+
+_UNKNOWN = _Plan(statement=None)
+_kept: dict[Hashable, _Plan | None] = {}
+_one_at_a_time = Lock()
+
+
+def forget() -> None:
+    """Compile everything anew from now on: for tests that change what a query rests on."""
+    _kept.clear()
+
+
+def compiled(
+    basis: Callable[[], tuple[str, Hashable] | None], *, literal: Sequence[str] = ()
+) -> Callable[[Callable[Arguments, Question]], Callable[Arguments, Rows]]:
+    """Make a function that builds a query into one that answers with its rows.
+
+    `basis` says in which database it runs and what its SQL rests on besides the arguments, or None where that
+    cannot be told: then the query is built anew each time. Arguments by name that are in `literal` become
+    part of the SQL, such as limits; so do None, truth values and choices. All else in the arguments, and in
+    frozen dataclasses among them, is bound.
+    """
+
+    def decorated(build: Callable[Arguments, Question]) -> Callable[Arguments, Rows]:
+        @wraps(build)
+        def answer(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
+            rests_on = basis() if conf.compiled_queries else None
+            if rests_on is not None:
+                using, key = rests_on
+                values: list[Any] = []
+                placed = tuple([_shape(given, values) for given in args])
+                named = tuple(
+                    [
+                        (name, given if name in literal else _shape(given, values))
+                        for name, given in kwargs.items()
+                    ]
+                )
+                shape = (build, using, key, placed, named)
+                plan = _kept.get(shape, _UNKNOWN)
+                if plan is _UNKNOWN:
+                    plan = _made(build, using, args, kwargs, literal, values)
+                    _keep(shape, plan)
+                if plan is not None and _fit(values):
+                    return plan.rows(connections[using], values)
+            return plain(*build(*args, **kwargs))
+
+        return answer
+
+    return decorated
+
+
+def plain(query: "QuerySet[Any, Any]", columns: Mapping[str, Any]) -> Rows:
+    """The rows of a query, built and compiled by Django for this one time.
+
+    Unlike those of `values(name=…)`, a column's name may be that of one of the model's own fields.
+    """
+    names = tuple(columns)
+    return [dict(zip(names, row, strict=True)) for row in query.values_list(*columns.values())]
+
+
+def _keep(shape: Hashable, plan: _Plan | None) -> None:
+    with _one_at_a_time:
+        while len(_kept) >= MOST_PLANS:
+            del _kept[next(iter(_kept))]
+        _kept[shape] = plan
+
+
+def _made(
+    build: Callable[..., Question],
+    using: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    literal: Sequence[str],
+    values: Sequence[Any],
+) -> _Plan | None:
+    """The plan of a query; None where its SQL cannot be kept, which is logged.
+
+    What the query itself or the database has against it passes through.
+    """
+    connection = connections[using]
+    if connection.vendor not in _ADAPTED:
+        return None
+    real = _compile(build(*args, **kwargs), connection)
+    try:
+        numbers = iter(range(len(values)))
+        opaque_args = [_opaque(given, numbers) for given in args]
+        opaque_kwargs = {
+            name: given if name in literal else _opaque(given, numbers) for name, given in kwargs.items()
+        }
+        plan = _compile(build(*opaque_args, **opaque_kwargs), connection)
+        _verify(plan, real, connection, values)
+    except DatabaseError:
+        raise
+    except Exception as error:  # whatever a platform's own code raises over a parameter is the reason
+        logger.warning("%s is built anew each time: %s", build.__qualname__, error)
+        return None
+    return plan
+
+
+def _compile(question: Question, connection: BaseDatabaseWrapper) -> _Plan:
+    query, columns = question
+    compiler = query.values_list(*columns.values()).query.get_compiler(connection.alias)
+    try:
+        statement, given = compiler.as_sql()
+    except EmptyResultSet:
+        return _Plan(statement=None)
+    converters = compiler.get_converters([selected for selected, _, _ in compiler.select])
+    return _Plan(
+        statement=statement,
+        given=tuple(given),
+        names=tuple(columns),
+        converters=tuple(
+            (place, one, expression) for place, (several, expression) in converters.items() for one in several
+        ),
+    )
+
+
+def _verify(plan: _Plan, real: _Plan, connection: BaseDatabaseWrapper, values: Sequence[Any]) -> None:
+    """That bound values give what Django gives for the real ones: a field may write its values in a way of
+    its own, and code may look at a clock.
+    """
+    if _text(plan) != _text(real):
+        raise _NotCompiledError("its SQL is another for other values")
+    if plan.bound(connection, values) != list(real.given):
+        raise _NotCompiledError("its values are changed before they are bound")
+    constants = (one for one in plan.given if type(one) is not Parameter)
+    if any(isinstance(one, date) or _MOMENT.match(str(one)) for one in constants):
+        raise _NotCompiledError("it has a moment of its own in it; let the database ask its clock: Now()")
+
+
+def _text(plan: _Plan) -> str | None:
+    """The SQL to compare: Django puts an expression, which a parameter is, in brackets of its own."""
+    return plan.statement and plan.statement.replace("(%s)", "%s")
+
+
+def _shape(given: Any, values: list[Any]) -> Hashable:
+    """The shape of an argument; what is bound goes to `values`."""
+    kind: Any = type(given)
+    if kind in _FIELDS:
+        values.append(given)
+        return cast("Hashable", kind)
+    if kind is tuple:
+        return tuple([_shape(one, values) for one in given])
+    names = _field_names(kind)
+    if names is None:
+        return cast("Hashable", given)
+    literal = getattr(kind, "compiled_as", None)
+    if literal is not None:
+        shape: Hashable = literal(given)
+        return shape
+    return (kind, *[_shape(getattr(given, name), values) for name in names])
+
+
+def _opaque(given: Any, numbers: Iterator[int]) -> Any:
+    """The argument with parameters for what is bound, in the same order."""
+    kind: Any = type(given)
+    if kind in _FIELDS:
+        return Parameter(next(numbers), kind)
+    if kind is tuple:
+        return tuple(_opaque(one, numbers) for one in given)
+    names = _field_names(kind)
+    if names is None or hasattr(kind, "compiled_as"):
+        return given
+    return replace(given, **{name: _opaque(getattr(given, name), numbers) for name in names})
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass; None for every other type, whose values are part of the SQL."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
+def _fit(values: Sequence[Any]) -> bool:
+    """Whether the databases' drivers can bind the values: Django answers for numbers that no column holds."""
+    return not any(type(one) is int and not -_LARGEST <= one <= _LARGEST for one in values)
+
+
+def _for_postgresql(value: Any, connection: BaseDatabaseWrapper) -> Any:
+    return value
+
+
+def _for_sqlite(value: Any, connection: BaseDatabaseWrapper) -> Any:
+    if type(value) is uuid.UUID:
+        return value.hex
+    if type(value) is datetime:
+        return connection.ops.adapt_datetimefield_value(value)
+    return value
+
+
+_ADAPTED = {"postgresql": _for_postgresql, "sqlite": _for_sqlite}
+
+
+def cursor_of(connection: BaseDatabaseWrapper) -> Any:
+    """A cursor of Django's connection, as Django's own ones in all but the protocol.
+
+    With psycopg it binds values in the server and takes results in binary, and prepares statements where the
+    database's OPTIONS have a `prepare_threshold`: Django leaves it off, for connection poolers.
+    """
+    binary = _binary_cursor() if connection.vendor == "postgresql" else None
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    raw = connection.connection
+    if binary is None or not isinstance(raw, binary.connects):
+        return connection.cursor()
+    connection.validate_thread_sharing()
+    make = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    return make(binary(raw))
+
+
+@cache
+def _binary_cursor() -> Any:
+    """The class of such cursors; None without psycopg 3."""
+    try:
+        import psycopg
+        from psycopg.adapt import Loader
+    except ImportError:
+        return None
+
+    class JSONText(Loader):
+        """Django decodes JSON itself."""
+
+        format = psycopg.pq.Format.BINARY
+
+        def load(self, data: Any) -> str:
+            return bytes(data)[1:].decode()  # behind the version of jsonb
+
+    class BinaryCursor(psycopg.Cursor[Any]):
+        """Binds in the server; takes results in binary."""
+
+        connects = psycopg.Connection
+
+        def __init__(self, connection: Any) -> None:
+            super().__init__(connection)
+            self.adapters.register_loader("jsonb", JSONText)
+
+        def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+            return super().execute(query, params, binary=True, **options)
+
+    return BinaryCursor
