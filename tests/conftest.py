@@ -9,6 +9,9 @@ from history_access.testing import lift_guards
 from settings_catalog import compiled
 from tests.worlds import World
 
+collect_ignore = ["second_platform"]
+"""A project of its own, which `test_second_platform` runs: its models are none of this one's."""
+
 
 @pytest.fixture
 def world(db: None) -> World:
