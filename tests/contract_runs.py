@@ -1,42 +1,30 @@
 """Runs the contract suite in this process, on a platform that may break it."""
 
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from typing import Any
 
 from history_access.testing import HistoryAccessContract, PlatformFactories
-
-Chosen = Callable[[str, str], bool]
-"""Whether a test is to run: its name, and its rule."""
+from history_access.testing.agent_platform import AgentPlatformFactories
 
 
 class Told(unittest.TestResult):
     """The messages of what failed, by rule; an error is one of the suite itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, before_each: Callable[[], None]) -> None:
         super().__init__()
+        self.before_each = before_each
         self.messages: dict[str, list[str]] = {}
         self.failed: set[str] = set()
 
-    def addFailure(self, test: Any, err: Any) -> None:
+    def startTest(self, test: Any) -> None:  # noqa: N802 (unittest's name)
+        self.before_each()
+        super().startTest(test)
+
+    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802 (unittest's name)
         super().addFailure(test, err)
         self.failed.add(test._testMethodName)
         self.messages.setdefault(rule_of(test), []).append(str(err[1]))
-
-    @property
-    def red(self) -> set[str]:
-        return set(self.messages)
-
-
-class _OneByOne(unittest.TestSuite):
-    """Chooses each test when its turn comes."""
-
-    def __init__(self, tests: Any, chosen: Chosen) -> None:
-        super().__init__(tests)
-        self.chosen = chosen
-
-    def __iter__(self) -> Iterator[Any]:
-        return (test for test in super().__iter__() if self.chosen(test._testMethodName, rule_of(test)))
 
 
 def rule_of(test: Any) -> str:
@@ -44,14 +32,24 @@ def rule_of(test: Any) -> str:
 
 
 def tests_of(platform: PlatformFactories) -> list[unittest.TestCase]:
-    """A fresh class of the suite for a platform; its tests."""
+    """The tests of a fresh class of the suite for a platform."""
     ours = type("Ours", (HistoryAccessContract,), {"platform": platform, "__module__": __name__})
     return list(unittest.defaultTestLoader.loadTestsFromTestCase(ours))
 
 
-def run(platform: PlatformFactories, choose: Callable[[Told], Chosen] = lambda told: lambda *_: True) -> Told:
-    """What the suite says; `choose` may look at what it has said so far."""
-    told = Told()
-    _OneByOne(tests_of(platform), choose(told)).run(told)
+def rules() -> dict[str, str]:
+    """The rule of each test of the suite, by its name."""
+    return {test._testMethodName: rule_of(test) for test in tests_of(AgentPlatformFactories())}
+
+
+def run(
+    platform: PlatformFactories,
+    chosen: Collection[str] | None = None,
+    before_each: Callable[[], None] = lambda: None,
+) -> Told:
+    """What the suite says of a platform, by all of its tests or by the chosen ones."""
+    tests = tests_of(platform)
+    told = Told(before_each)
+    unittest.TestSuite(t for t in tests if chosen is None or t._testMethodName in chosen).run(told)
     assert not told.errors, told.errors[0][1]
     return told

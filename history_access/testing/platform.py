@@ -49,6 +49,10 @@ class PlatformFactories(ABC):
     held_by_everybody: ClassVar[frozenset[str]] = frozenset()
     """Permissions that every active person holds without a grant, such as `runs:read`."""
 
+    brought_along: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """What a grant of one permission brings besides, where people have roles:
+    `{"sessions:read": frozenset({"runs:read"})}`."""
+
     account_names_are_unique: ClassVar[bool] = False
     """Whether a workspace never has two accounts of one name."""
 
@@ -72,8 +76,8 @@ class PlatformFactories(ABC):
     def grant(self, person: Any, permission: str, workspace: Any, agent: Any | None = None) -> None:
         """Give a person `sessions:read`, `settings:write`, `reads:audit` or `runs:read`.
 
-        In a workspace, or for one of its agents alone (never asked for where `lacks` has AGENT_RIGHTS). A
-        role that brings more than the one permission will do.
+        In a workspace, or for one of its agents alone (never asked for where `lacks` has AGENT_RIGHTS). By
+        a role that brings more than the one permission, if need be: `brought_along` then says so.
         """
 
     @abstractmethod
@@ -164,13 +168,13 @@ class PlatformFactories(ABC):
         """The factories that are neither there nor said to be lacking, each with its part."""
         return [
             f"{name}() ({part.value})"
-            for part, names in _FACTORIES.items()
+            for part, names in FACTORIES.items()
             for name in names
             if part not in self.lacks and getattr(type(self), name) is getattr(PlatformFactories, name)
         ]
 
 
-_FACTORIES: Mapping[Part, tuple[str, ...]] = {
+FACTORIES: Mapping[Part, tuple[str, ...]] = {
     Part.ACCOUNTS: ("account",),
     Part.TRIGGERS: ("trigger", "edit_trigger", "disown_trigger"),
     Part.WEBHOOKS: ("webhook",),
@@ -180,3 +184,4 @@ _FACTORIES: Mapping[Part, tuple[str, ...]] = {
     Part.TRIMMING: ("trim",),
     Part.ERASURE: ("erase",),
 }
+"""The factories that each part takes, unless a platform lacks it."""

@@ -59,16 +59,14 @@ class AuthorityRules(ContractCase):
 
     @rule("reach-person")
     def test_reach_person_by_no_other_right(self) -> None:
-        for permission in (WRITE_SETTINGS, AUDIT_READS):
-            self.platform.grant(self.reader, permission, self.workspace)
-        where = (self.workspace.pk, self.agent.pk)
-        if person_holds(platform_authority(), self.reader.pk, READ_SESSIONS, *where):
-            self.skipTest("reach-person: a role that brings these rights brings sessions:read too")
-        self.check_reach(
-            "settings:write and reads:audit open no conversation",
-            self.turn(self.reader),
-            may_not=[self.session("theirs", person=self.other)],
-        )
+        """Each permission is given to somebody who has no other, and then all are asked for."""
+        for granted in PERMISSIONS:
+            person = self.platform.person()
+            self.platform.grant(person, granted, self.workspace)
+            brought = {granted, *self.platform.brought_along.get(granted, ())}
+            for permission in PERMISSIONS:
+                held = permission in brought or self._everybody(permission)
+                self._check_holds(person, permission, self.workspace, expected=held, granted=granted)
 
     @rule("reach-person")
     def test_reach_person_audits_the_workspaces_of_their_right(self) -> None:
@@ -102,12 +100,15 @@ class AuthorityRules(ContractCase):
     def _everybody(self, permission: str) -> bool:
         return permission in self.platform.held_by_everybody
 
-    def _check_holds(self, person: Any, permission: str, workspace: Any, *, expected: bool) -> None:
+    def _check_holds(
+        self, person: Any, permission: str, workspace: Any, *, expected: bool, **rows: object
+    ) -> None:
         came = person_holds(platform_authority(), person.pk, permission, workspace.pk)
         self.check(
             f"{permission} is held by whom it was granted to, where it was, until it is revoked",
             person=person.pk,
             workspace=workspace.pk,
+            **rows,
             expected=expected,
             came=came,
         )

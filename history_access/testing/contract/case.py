@@ -20,6 +20,7 @@ from settings_catalog.places import Place
 NOON = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 ZONE = "America/New_York"
+OWN_TITLE = "now"
 SPEAKERS: tuple[Speaker, Speaker] = ("person", "agent")
 
 
@@ -107,7 +108,7 @@ class ContractCase(TestCase):
     ) -> Any:
         """A running turn in a new conversation of its own."""
         agent = self.agent if agent is None else agent
-        session = self.platform.session(agent, account=account, person=sender, title="now", at=NOON)
+        session = self.platform.session(agent, account=account, person=sender, title=OWN_TITLE, at=NOON)
         return self.platform.turn(session, sender=sender, trigger=trigger)
 
     def check(self, that: str, *, expected: object, came: object, **rows: object) -> None:

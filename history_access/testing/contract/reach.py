@@ -224,7 +224,9 @@ class ReachRules(ContractCase):
         if Part.ACCOUNTS not in self.platform.lacks:
             account = self.platform.account(self.workspace, "Acme")
             asked["another account's"] = key_text(self.session("a", person=self.reader, account=account).pk)
-        unknown = self._answer(self.platform.unknown_key())
+        unknown = [self._answer(self.platform.unknown_key()) for _ in range(2)][
+            1
+        ]  # the first may fill caches
         for name, key in asked.items():
             self.check(
                 f"a conversation that is {name} answers as one that does not exist",
