@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test tampering captured lint golden bench-audit bench-erasing clean
+.PHONY: help demo test tampering captured contract lint golden bench-audit bench-erasing clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
 	@echo "make captured  a captured model that knows every id makes 10,000 calls, and every interleaving"
+	@echo "make contract  the whole contract suite on each of the wrong platforms"
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
 	@echo "make tampering  every kind of tampering with the record on 200 random records, on both databases"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
@@ -28,6 +29,9 @@ tampering: $(VENV)/.ready
 captured: $(VENV)/.ready
 	@CAPTURED_CALLS=12000 EVERY_INTERLEAVING=1 $(RUN) -m tests.run --no-cov \
 		tests/test_refs_captured.py tests/test_refs_interleavings.py
+
+contract: $(VENV)/.ready
+	@EVERY_RULE=1 $(RUN) -m tests.run --no-cov tests/test_contract_faults.py
 
 lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff check .

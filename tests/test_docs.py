@@ -1,11 +1,13 @@
 """The documentation says what the code does: the reference is made from it, and what it shows runs."""
 
 import ast
+import inspect
 import re
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from django.core.management import call_command, get_commands, load_command_class
@@ -19,6 +21,9 @@ from history_access.agent_platform.models import Authority
 from history_access.authority import person_holds
 from history_access.models import conversations
 from history_access.references import ReferencesError
+from history_access.testing import Part, PlatformFactories
+from history_access.testing.agent_platform import AgentPlatformFactories
+from history_access.testing.platform import FACTORIES
 from history_access.tools import toolset_for
 from settings_catalog.models import SettingValue
 from settings_catalog.places import Place
@@ -131,6 +136,48 @@ def test_the_steps_for_a_backend_developer_run(world: World, capsys: Any) -> Non
     names["show"](turn, session)
     assert str(session.pk) in capsys.readouterr().out
     assert names["why_not"](turn, session) == []
+
+
+def test_the_contract_suite_that_is_shown_is_one() -> None:
+    """What it runs is what `test_contract_suite` runs."""
+    names: dict[str, Any] = {"__name__": "tests.shown"}
+    exec(block("docs/backend-developer.md", "class TestHistoryAccess"), names)
+    suite = names["TestHistoryAccess"]
+    assert suite.__test__ and type(suite.platform) is AgentPlatformFactories
+
+
+def test_the_factories_that_are_shown_are_whole(monkeypatch: Any) -> None:
+    """Over models that are not there: each method is one that the suite calls, as it calls it."""
+    shown: dict[str, Any] = {}
+    for name in ("models", "chat"):
+        monkeypatch.setitem(sys.modules, f"crm.{name}", MagicMock())
+    exec(block("docs/backend-developer.md", "class CrmFactories"), shown)
+    factories = shown["CrmFactories"]
+    assert factories().left_out() == []
+    for name, method in vars(factories).items():
+        if not name.startswith("_") and callable(method):
+            wanted = inspect.signature(getattr(PlatformFactories, name)).parameters
+            assert list(inspect.signature(method).parameters) == list(wanted), name
+
+
+def test_the_table_of_parts_names_the_factories_of_each() -> None:
+    text = (ROOT / "docs/backend-developer.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:`[A-Z_]+`(?:, )?)+) \| (.*) \|$", text, re.MULTILINE)
+    told = {
+        Part[part]: re.findall(r"`(\w+)`", said) for parts, said in rows for part in re.findall(r"\w+", parts)
+    }
+    assert set(told) == set(Part)
+    for part, names in FACTORIES.items():
+        assert set(names) <= set(told[part]), part
+
+
+def test_the_fake_authority_that_is_shown_lets_a_turn_read(world: World) -> None:
+    world.allow("all_accounts")
+    world.session("hello", person=world.operator, title="Yesterday")
+    names: dict[str, Any] = {}
+    exec(block("docs/backend-developer.md", "def reads_what_others_said"), names)
+    page = names["reads_what_others_said"](world.turn(world.mara), world.mara, world.hollowbrook)
+    assert [one["quoted"]["title"] for one in page["conversations"]] == ["Yesterday"]
 
 
 def test_what_is_shown_of_references_runs(open_world: World, capsys: Any) -> None:
