@@ -5,17 +5,16 @@ reading, how far, and what is recorded is none of this loop's business.
 """
 
 from datetime import datetime
-from functools import partial
-from typing import Any
 
 from asgiref.sync import async_to_sync
-from pydantic_ai import Agent, Tool
+from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
+from history_access.adapters.pydantic_ai import history_tools
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Trigger, Turn
 from history_access.models import Role
-from history_access.tools import Toolset, toolset_for
+from history_access.tools import toolset_for
 
 
 def run_schedule(trigger: Trigger, *, model: Model | str, now: datetime) -> tuple[Turn, str]:
@@ -36,25 +35,8 @@ def answer(turn: Turn, asked: str, model: Model | str) -> str:
     """What the model replies, with the history tools that this turn may use, or with none."""
     name, workspace = turn.session.agent.name, turn.workspace.name
     instructions = f"You are {name}, an agent of {workspace}."
-    agent = Agent(model, instructions=instructions, tools=tools_of(toolset_for(turn)))
+    agent = Agent(model, instructions=instructions, toolsets=[history_tools(toolset_for(turn))])
     return async_to_sync(_run)(agent, asked)
-
-
-def tools_of(toolset: Toolset) -> list[Tool]:
-    """The offered tools as pydantic-ai wants them; the toolset checks every call itself."""
-    return [
-        Tool.from_schema(
-            partial(_call, toolset, function["name"]),
-            name=function["name"],
-            description=function["description"],
-            json_schema=function["parameters"],
-        )
-        for function in (definition["function"] for definition in toolset.definitions("openai"))
-    ]
-
-
-async def _call(toolset: Toolset, name: str, /, **arguments: Any) -> str:
-    return await toolset.acall_text(name, arguments)
 
 
 async def _run(agent: Agent, asked: str) -> str:
