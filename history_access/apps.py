@@ -55,6 +55,7 @@ class HistoryAccessConfig(GuardedConfig):
     name = "history_access"
     verbose_name = _("History access")
     default_auto_field = "django.db.models.BigAutoField"
+    before_removal = "Keep them elsewhere first: `manage.py export_reads`, `export_seal`, and a backup."
 
     def guards(self) -> tuple[Guard, ...]:
         """The record and what proves it are append-only (`record-append-only`)."""

@@ -55,8 +55,14 @@ class Authority(SettingsAuthority):
 
 
 def condition(authority: Authority, person_id: Any, permission: str, workspace_id: Any, agent_id: Any) -> Q:
-    """The authority's answer as a `Q`, for use inside a larger query; an AuthorityError if it is empty."""
-    answer = authority.holds(person_id, permission, workspace_id, agent_id)
+    """The authority's answer as a `Q`, for use inside a larger query.
+
+    An AuthorityError if it is empty, or no condition.
+    """
+    answer: object = authority.holds(person_id, permission, workspace_id, agent_id)
+    if not isinstance(answer, Q | Combinable):
+        kind = type(answer).__name__
+        raise AuthorityError(f"the authority answered {permission} with a {kind}, which is no condition")
     if not answer:
         raise AuthorityError(f"the authority answered {permission} with an empty condition")
     return answer if isinstance(answer, Q) else Q(answer)

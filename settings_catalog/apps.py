@@ -8,6 +8,7 @@ class SettingsCatalogConfig(GuardedConfig):
     name = "settings_catalog"
     verbose_name = _("Settings catalog")
     default_auto_field = "django.db.models.BigAutoField"
+    before_removal = "Keep them elsewhere first, as with `manage.py dumpdata settings_catalog.settingchange`."
 
     def guards(self) -> tuple[Guard, ...]:
         """The change log is append-only (`catalog-change-log`)."""

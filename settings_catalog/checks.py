@@ -78,7 +78,11 @@ def _check_agent_workspace() -> list[CheckMessage]:
     names = {field.attname for field in model._meta.concrete_fields}
     if "workspace_id" in names:
         return []
-    hint = "Give it a foreign key `workspace`, or a field `workspace_id` over the column that you have."
+    hint = (
+        "Give it a foreign key `workspace`, or a field `workspace_id` over the column that you have. Where "
+        f"another field has that column, name in {AGENT_MODEL} a second model over the same table, with "
+        "managed = False."
+    )
     return [
         Error(f"{model._meta.label} has no workspace_id.", obj=model, hint=hint, id="settings_catalog.E002")
     ]

@@ -8,19 +8,19 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
+
+from settings_catalog.removal import Plan, refuse_removal
 
 _REFUSE = "settings_catalog_refuse"
-_REFUSE_SQL = f"""
-CREATE OR REPLACE FUNCTION {_REFUSE}() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'integrity_constraint_violation'; END $$
-"""
+_REFUSE_BODY = " BEGIN RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'integrity_constraint_violation'; END "
+_REFUSE_SQL = f"CREATE OR REPLACE FUNCTION {_REFUSE}() RETURNS trigger LANGUAGE plpgsql AS $${_REFUSE_BODY}$$"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Guard:
 
     `event` is UPDATE, DELETE, INSERT or TRUNCATE (PostgreSQL alone). `when` is an SQL condition on OLD and
     NEW, empty for always; in it `{differs}` stands for the database's null-safe "is another value than".
-    `message` reaches whoever tried, as an IntegrityError.
+    `message` reaches whoever tried, as an IntegrityError. `looks_at` are the other tables that `when` asks.
     """
 
     name: str
@@ -37,36 +37,50 @@ class Guard:
     event: str
     when: str = ""
     message: str
+    looks_at: frozenset[str] = frozenset()
 
     def statement(self, vendor: str) -> str | None:
         """The SQL that puts it in place; None where this database has no such event."""
-        message = self.message.replace("'", "''")
         if vendor == "postgresql":
-            each = "STATEMENT" if self.event == "TRUNCATE" else "ROW"
-            condition = self.when.format(differs="IS DISTINCT FROM")
-            if "SELECT" in condition:
-                return self._with_function(condition, message)
-            when = f"WHEN ({condition})" if condition else ""
-            return (
-                f'CREATE TRIGGER "{self.name}" BEFORE {self.event} ON "{self.table}" '
-                f"FOR EACH {each} {when} EXECUTE FUNCTION {_REFUSE}('{message}')"
-            )
+            return self._with_function() if self.when else self._with_refusal()
         if self.event == "TRUNCATE":
             return None
         when = f"WHEN {self.when.format(differs='IS NOT')}" if self.when else ""
         return (
             f'CREATE TRIGGER "{self.name}" BEFORE {self.event} ON "{self.table}" '
-            f"{when} BEGIN SELECT RAISE(ABORT, '{message}'); END"
+            f"{when} BEGIN SELECT RAISE(ABORT, '{self._quoted}'); END"
         )
 
-    def _with_function(self, condition: str, message: str) -> str:
-        """PostgreSQL takes no subquery in a trigger's condition; it goes into a function of the guard's."""
-        row = "OLD" if self.event == "DELETE" else "NEW"
+    @property
+    def body(self) -> str:
+        """The body of the function that refuses, on PostgreSQL.
+
+        A condition stands there and not in the trigger: PostgreSQL takes no subquery in one, and does not let
+        a migration alter or drop a column that one names.
+        """
+        if not self.when:
+            return _REFUSE_BODY
         return (
-            f'CREATE OR REPLACE FUNCTION "{self.name}"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN '
-            f"IF {condition} THEN RAISE EXCEPTION '{message}' "
-            "USING ERRCODE = 'integrity_constraint_violation'; END IF; "
-            f" RETURN {row}; END $$; "
+            f" BEGIN IF {self.when.format(differs='IS DISTINCT FROM')} THEN "
+            f"RAISE EXCEPTION '%', '{self._quoted}' USING ERRCODE = 'integrity_constraint_violation'; "
+            f"END IF; RETURN {'OLD' if self.event == 'DELETE' else 'NEW'}; END "
+        )
+
+    @property
+    def _quoted(self) -> str:
+        return self.message.replace("'", "''")
+
+    def _with_refusal(self) -> str:
+        each = "STATEMENT" if self.event == "TRUNCATE" else "ROW"
+        return (
+            f'CREATE TRIGGER "{self.name}" BEFORE {self.event} ON "{self.table}" '
+            f"FOR EACH {each} EXECUTE FUNCTION {_REFUSE}('{self._quoted}')"
+        )
+
+    def _with_function(self) -> str:
+        return (
+            f'CREATE OR REPLACE FUNCTION "{self.name}"() RETURNS trigger LANGUAGE plpgsql '
+            f"AS $${self.body}$$; "
             f'CREATE TRIGGER "{self.name}" BEFORE {self.event} ON "{self.table}" '
             f'FOR EACH ROW EXECUTE FUNCTION "{self.name}"()'
         )
@@ -110,7 +124,14 @@ def not_while(table: str, dependants: Mapping[str, str], message: str, key: str 
     pointing = " OR ".join(
         f'EXISTS (SELECT 1 FROM "{other}" WHERE {column} = OLD.{key})' for other, column in dependants.items()
     )
-    return Guard(name=f"{table}_in_use", table=table, event="DELETE", when=pointing, message=message)
+    return Guard(
+        name=f"{table}_in_use",
+        table=table,
+        event="DELETE",
+        when=pointing,
+        message=message,
+        looks_at=frozenset(dependants),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,19 +159,38 @@ def never_replaced(
 
 
 class GuardedConfig(AppConfig):
-    """An app whose tables are guarded: its `guards()` stand after every `migrate`, and are checked."""
+    """An app whose tables are guarded: its `guards()` stand after every `migrate`, and are checked.
+
+    Migrations are not undone while that would drop rows of tables whose rows are never removed.
+    """
+
+    before_removal: ClassVar[str] = "Export them first."
+    """What to do before the tables are dropped, in a sentence."""
 
     def guards(self) -> tuple[Guard, ...]:
         """The guards of this app's tables."""
         return ()
 
+    def kept(self) -> frozenset[str]:
+        """The tables whose rows are never removed."""
+        return frozenset(guard.table for guard in self.guards() if guard.event == "DELETE" and not guard.when)
+
     def ready(self) -> None:
         """Put the guards in place whenever migrations have run."""
+        pre_migrate.connect(_before_migrate, sender=self)
         post_migrate.connect(_after_migrate, sender=self)
+
+
+def _before_migrate(sender: GuardedConfig, using: str, plan: Plan, **kwargs: Any) -> None:
+    connection = connections[using]
+    refuse_removal(connection, sender, sender.kept(), plan, sender.before_removal)
+    if plan and connection.vendor == "sqlite":  # it rebuilds no table that a trigger of another one asks
+        remove(connection, [guard for guard in sender.guards() if guard.looks_at])
 
 
 def _after_migrate(sender: GuardedConfig, using: str, **kwargs: Any) -> None:
     install(connections[using], sender.guards())
+    _drop_unused_functions(connections[using], sender.guards())
 
 
 def install(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
@@ -167,6 +207,20 @@ def install(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
             if connection.vendor == "postgresql":
                 mark = f'COMMENT ON TRIGGER "{guard.name}" ON "{guard.table}" IS'
                 cursor.execute(f"{mark} '{_digest(guard)}'", None)
+
+
+def _drop_unused_functions(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
+    """A table that is dropped takes its triggers along, but on PostgreSQL leaves their functions."""
+    if connection.vendor != "postgresql":
+        return
+    unused = (
+        "SELECT proname FROM pg_proc p WHERE proname = ANY(%s) AND pg_function_is_visible(p.oid) "
+        "AND NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgfoid = p.oid)"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(unused, [[_REFUSE, *(guard.name for guard in guards)]])
+        for (name,) in cursor.fetchall():
+            cursor.execute(f'DROP FUNCTION IF EXISTS "{name}"()', None)
 
 
 def remove(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
@@ -222,13 +276,14 @@ def missing(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> list[Gu
 
 def _wanted(connection: BaseDatabaseWrapper, guard: Guard) -> str:
     """What `_standing` says of a guard that is as it should be."""
-    return _digest(guard) if connection.vendor == "postgresql" else str(guard.statement(connection.vendor))
+    if connection.vendor == "postgresql":
+        return _digest(guard) + guard.body
+    return str(guard.statement(connection.vendor))
 
 
 def _digest(guard: Guard) -> str:
     """Tells one form of a guard from another, so that a later release's replaces an earlier one's."""
-    text = f"{_REFUSE_SQL}{guard.statement('postgresql')}"
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(str(guard.statement("postgresql")).encode()).hexdigest()
 
 
 def missing_errors(
@@ -248,20 +303,18 @@ def missing_errors(
 
 
 def _standing(connection: BaseDatabaseWrapper) -> dict[tuple[str, str], str]:
-    """The triggers that stand, by table and name: their SQL on SQLite, the digest noted on PostgreSQL.
+    """The triggers that stand, by table and name, none that is switched off.
 
-    One that is switched off, or whose function was replaced, does not stand.
+    Each with its SQL on SQLite; on PostgreSQL with the digest noted on it, and with what its function does.
     """
     if connection.vendor == "postgresql":
         query = (
-            "SELECT c.relname, t.tgname, coalesce(obj_description(t.oid, 'pg_trigger'), '') "
+            "SELECT c.relname, t.tgname, coalesce(obj_description(t.oid, 'pg_trigger'), '') || p.prosrc "
             "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid "
-            "WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND pg_table_is_visible(c.oid) "
-            "AND p.prosrc LIKE '%RAISE EXCEPTION%' AND (p.proname <> %s OR p.prosrc = %s)"
+            "WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND pg_table_is_visible(c.oid)"
         )
-        parameters = [_REFUSE, _REFUSE_SQL.partition("$$")[2].partition("$$")[0]]
     else:
-        query, parameters = "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'trigger'", []
+        query = "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'trigger'"
     with connection.cursor() as cursor:
-        cursor.execute(query.replace("'%RAISE EXCEPTION%'", "'%%RAISE EXCEPTION%%'"), parameters)
+        cursor.execute(query)
         return {(table, name): said for table, name, said in cursor.fetchall()}

@@ -25,6 +25,8 @@ from history_access.testing import Part, PlatformFactories
 from history_access.testing.agent_platform import AgentPlatformFactories
 from history_access.testing.platform import FACTORIES
 from history_access.tools import toolset_for
+from settings_catalog import checks as catalog_checks
+from settings_catalog.conf import conf as catalog_conf
 from settings_catalog.models import SettingValue
 from settings_catalog.places import Place
 from tests.golden_openapi import references_openapi
@@ -248,6 +250,32 @@ def test_the_line_of_an_import_that_is_shown_is_imported(world: World, tmp_path:
     file.write_text(shown.replace("\n", " "), encoding="utf-8")
     call_command("import_conversations", str(file), agent=str(world.agent.pk), no_progress=True, verbosity=0)
     assert world.agent.session_set.get().message_count == 2
+
+
+@isolate_apps()
+def test_the_second_model_of_agents_that_is_shown_has_a_workspace(monkeypatch: Any) -> None:
+    names = {"__name__": "tests.crm"}
+    exec(block("docs/backend-developer.md", "class SettingsBot"), names)
+    monkeypatch.setattr(type(catalog_conf), "agent_model", names["SettingsBot"])
+    assert catalog_checks.check_models(None) == []
+
+
+COLUMNS_READ = (conversations.AbstractSession, conversations.AbstractMessage, conversations.AbstractTurn)
+
+
+@pytest.mark.parametrize("model", COLUMNS_READ, ids=lambda model: model.__name__)
+def test_the_columns_that_are_read_are_shown(model: Any) -> None:
+    text = (ROOT / "docs/backend-developer.md").read_text(encoding="utf-8")
+    told = re.findall(rf"^\| `{model.__name__}` \| (.*) \|$", text, re.MULTILINE)[0]
+    assert re.findall(r"`(\w+)`", told) == [field.name for field in model._meta.fields]
+
+
+def test_switching_on_by_code_runs(world: World) -> None:
+    names: dict[str, Any] = {}
+    exec(block("docs/backend-developer.md", "def switch_on"), names)
+    world.grant(world.mara, permission="settings:write")
+    held = names["switch_on"](world.agent, world.operator, world.mara)
+    assert held.value == "same_account"
 
 
 @isolate_apps()

@@ -347,6 +347,28 @@ def test_reach_person_an_empty_answer_is_never_everything(reading: Any, settings
         reach_of(turn)
 
 
+class AnyAuthority(AuthorityPort):
+    """Answers with whatever the test says."""
+
+    answer: Any = None
+
+    def holds(self, person_id: Any, permission: str, workspace_id: Any, agent_id: Any) -> Any:
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [True, False, None, ["sessions:read"], "yes"], ids=repr)
+def test_reach_person_an_answer_that_is_no_condition_is_named(
+    reading: Any, settings: Any, monkeypatch: Any, answer: Any
+) -> None:
+    """A yes, a no or a list of roles opens nothing, and the error says what came (reach-person)."""
+    _, turn, tools = reading
+    monkeypatch.setattr(AnyAuthority, "answer", answer)
+    settings.HISTORY_ACCESS = {**settings.HISTORY_ACCESS, "AUTHORITY": f"{__name__}.AnyAuthority"}
+    assert error(tools.call("list_conversations", {}))["code"] == "history_unavailable"
+    with pytest.raises(AuthorityError, match=f"with a {type(answer).__name__}, which is no condition"):
+        reach_of(turn)
+
+
 def test_reach_person_reads_nothing_with_rights_on_zero_agents(world: World) -> None:
     """sessions:read nowhere and no sessions of one's own: nothing, not all (reach-person)."""
     world.allow("all_accounts")

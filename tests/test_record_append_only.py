@@ -163,10 +163,13 @@ def test_record_append_only_a_guard_of_another_form_is_missing_and_replaced(
         read.delete()
 
 
-def test_record_append_only_a_function_that_refuses_nothing_is_found(read: TurnConversationRead) -> None:
+@pytest.mark.parametrize("name", ["settings_catalog_refuse", "history_access_turnreference_fixed"])
+def test_record_append_only_a_function_that_refuses_nothing_is_found(
+    read: TurnConversationRead, name: str
+) -> None:
+    """That of all guards, and that of a guard with a condition."""
     if connection.vendor != "postgresql":
         pytest.skip("SQLite's triggers have no functions")
-    name = "settings_catalog_refuse"
     execute(
         f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$"
     )

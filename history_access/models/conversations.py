@@ -67,7 +67,10 @@ class AbstractSession(models.Model):
 
 
 class AbstractMessage(models.Model):
-    """One entry of a session, numbered from 1. A subclass has `workspace_id` and a foreign key `session`."""
+    """One entry of a session. A subclass has `workspace_id` and a foreign key `session`.
+
+    `number` rises within the session, from 1, and never changes: the record and excerpts name messages by it.
+    """
 
     number = models.PositiveIntegerField(_("number"))
     role = models.CharField(_("role"), max_length=10, choices=Role.choices)
