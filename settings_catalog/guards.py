@@ -222,7 +222,15 @@ def missing(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> list[Gu
 
 def _wanted(connection: BaseDatabaseWrapper, guard: Guard) -> str:
     """What `_standing` says of a guard that is as it should be."""
-    return _digest(guard) if connection.vendor == "postgresql" else str(guard.statement(connection.vendor))
+    statement = str(guard.statement(connection.vendor))
+    if connection.vendor != "postgresql":
+        return statement
+    return f"{_digest(guard)} {_body(statement if '$$' in statement else _REFUSE_SQL)}"
+
+
+def _body(function: str) -> str:
+    """What stands between the dollars of a function's definition."""
+    return function.partition("$$")[2].partition("$$")[0]
 
 
 def _digest(guard: Guard) -> str:
@@ -234,12 +242,16 @@ def _digest(guard: Guard) -> str:
 def missing_errors(
     databases: Iterable[str] | None, guards: Iterable[Guard], check_id: str
 ) -> list[CheckMessage]:
-    """One system check error for each guard that is missing in these databases."""
+    """One system check error for each guard that is missing in these databases.
+
+    An error stops `migrate` too, which is what puts a guard back: the hint says how it runs nevertheless.
+    """
     guards = tuple(guards)
     return [
         Error(
-            f"The guard {guard.name} on the table {guard.table} is missing in the database {alias!r}.",
-            hint="Run `manage.py migrate`: it puts every guard back.",
+            f"The guard {guard.name} on the table {guard.table} of the database {alias!r} is missing, "
+            "switched off or altered.",
+            hint="Run `manage.py migrate --skip-checks`: it puts every guard back.",
             id=check_id,
         )
         for alias in databases or ()
@@ -248,20 +260,20 @@ def missing_errors(
 
 
 def _standing(connection: BaseDatabaseWrapper) -> dict[tuple[str, str], str]:
-    """The triggers that stand, by table and name: their SQL on SQLite, the digest noted on PostgreSQL.
+    """The triggers that stand, by table and name: their SQL on SQLite; on PostgreSQL the digest noted with
+    them, and the body of their function.
 
-    One that is switched off, or whose function was replaced, does not stand.
+    One that is switched off does not stand, and one whose function was replaced has another body.
     """
     if connection.vendor == "postgresql":
         query = (
-            "SELECT c.relname, t.tgname, coalesce(obj_description(t.oid, 'pg_trigger'), '') "
+            "SELECT c.relname, t.tgname, "
+            "coalesce(obj_description(t.oid, 'pg_trigger'), '') || ' ' || p.prosrc "
             "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid "
-            "WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND pg_table_is_visible(c.oid) "
-            "AND p.prosrc LIKE '%RAISE EXCEPTION%' AND (p.proname <> %s OR p.prosrc = %s)"
+            "WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND pg_table_is_visible(c.oid)"
         )
-        parameters = [_REFUSE, _REFUSE_SQL.partition("$$")[2].partition("$$")[0]]
     else:
-        query, parameters = "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'trigger'", []
+        query = "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'trigger'"
     with connection.cursor() as cursor:
-        cursor.execute(query.replace("'%RAISE EXCEPTION%'", "'%%RAISE EXCEPTION%%'"), parameters)
+        cursor.execute(query)
         return {(table, name): said for table, name, said in cursor.fetchall()}
