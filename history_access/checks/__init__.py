@@ -4,6 +4,7 @@ Those that open the database run with `manage.py check --database default` and b
 """
 
 from history_access.checks.database import check_guards, check_one_database, check_postgresql, check_sqlite
+from history_access.checks.indexes import check_indexes
 from history_access.checks.models import check_models
 from history_access.checks.settings import check_authority, check_settings
 from history_access.checks.tables import check_tables
@@ -14,6 +15,7 @@ __all__ = [
     "check_danger",
     "check_danger_settings",
     "check_guards",
+    "check_indexes",
     "check_models",
     "check_one_database",
     "check_postgresql",
