@@ -127,7 +127,7 @@ def _authority_error(message: str) -> CheckMessage:
 def check_guards(
     app_configs: Any, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """E004: the change log can be altered, because a guard is missing."""
+    """E004: the change log can be altered, because a guard is missing, switched off or altered."""
     config = apps.get_app_config("settings_catalog")
     assert isinstance(config, guards.GuardedConfig)  # noqa: S101
     return guards.missing_errors(databases, config.guards(), "settings_catalog.E004")

@@ -217,7 +217,7 @@ PATHS = {
 
 def own_session(monkeypatch: Any, **fields: Any) -> list[Any]:
     """The findings about a session model of the platform's own."""
-    from history_access import checks
+    from history_access.checks import models as checks
 
     model = thread_model(**{**PATHS, **fields})
     monkeypatch.setitem(checks._MODELS, "SESSION_MODEL", (lambda: model, AbstractSession))

@@ -16,9 +16,10 @@ from django.test.utils import isolate_apps
 from django.urls import resolve
 
 from docs import make_reference, make_rules
-from history_access import checks, conf, door
+from history_access import conf, door
 from history_access.agent_platform.models import Authority
 from history_access.authority import person_holds
+from history_access.checks import models as checks
 from history_access.models import conversations
 from history_access.references import ReferencesError
 from history_access.testing import Part, PlatformFactories

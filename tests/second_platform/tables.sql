@@ -68,6 +68,7 @@ CREATE TABLE desk_runs (
     state text NOT NULL,
     began timestamptz NOT NULL
 );
+CREATE INDEX desk_runs_thread ON desk_runs (thread_no);
 CREATE VIEW desk_plain_threads AS
     SELECT thread_no, firm_no, bot_no, CAST(NULL AS integer) AS client_no, staff_no, subject, opened, moved,
            entries, status
