@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any, NoReturn, ParamSpec, cast
 
 from django.core.exceptions import EmptyResultSet
-from django.db import DatabaseError, connections
+from django.db import InterfaceError, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BigIntegerField, DateTimeField, Expression, QuerySet, TextField, UUIDField
 
@@ -194,7 +194,7 @@ def _made(
         }
         plan = _compile(build(*opaque_args, **opaque_kwargs), connection)
         _verify(plan, real, connection, values)
-    except DatabaseError:
+    except (InterfaceError, OperationalError):
         raise
     except Exception as error:  # whatever a platform's own code raises over a parameter is the reason
         logger.warning("%s is built anew each time: %s", build.__qualname__, error)

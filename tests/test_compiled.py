@@ -116,7 +116,18 @@ class Looks(PlatformAuthority):
         return super().holds(person_id, permission, workspace_id, agent_id) | looks_at(person_id)
 
 
-@pytest.mark.parametrize(("authority", "word"), [(NoPromise, None), (Looks, "not looked at")])
+class Asks(PlatformAuthority):
+    """It breaks its promise: it asks the database itself, before its answer is looked at."""
+
+    def holds(self, person_id: Any, permission: str, workspace_id: Any, agent_id: Any) -> Any:
+        answer = super().holds(person_id, permission, workspace_id, agent_id)
+        Session.objects.filter(person_id=person_id).exists()
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("authority", "word"), [(NoPromise, None), (Looks, "not looked at"), (Asks, "Parameter")]
+)
 def test_what_a_platform_decides_in_python_is_asked_each_time(
     told: World, settings: Any, caplog: pytest.LogCaptureFixture, authority: type, word: str | None
 ) -> None:
