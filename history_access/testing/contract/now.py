@@ -1,20 +1,38 @@
 """The rules of reach that follow what changes meanwhile: rights, people, settings, and who owns a trigger."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db.models import QuerySet
+from django.test import override_settings
 
-from history_access.authority import READ_SESSIONS
+from history_access.authority import READ_SESSIONS, platform_authority
 from history_access.reach import reach_of
 from history_access.testing.contract.case import ContractCase
 from history_access.testing.contract.failures import rule
 from history_access.testing.platform import Part, Refused
 from history_access.tools import toolset_for
+from settings_catalog import compiled
 
 
 def query_for(turn: Any, session: Any) -> "QuerySet[Any, Any]":
     """The query that looks whether a turn reads a session, made and not run."""
     return reach_of(turn).sessions().filter(pk=session.pk).values_list("pk", flat=True)
+
+
+@contextmanager
+def _noting(logger: str) -> Iterator[list[str]]:
+    """What a logger warns of within the block."""
+    noted: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: noted.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger(logger).addHandler(handler)
+    try:
+        yield noted
+    finally:
+        logging.getLogger(logger).removeHandler(handler)
 
 
 class NowRules(ContractCase):
@@ -52,6 +70,25 @@ class NowRules(ContractCase):
             expected=[],
             came=list(query),
         )
+
+    @rule("reach-now")
+    def test_reach_now_by_sql_that_is_kept(self) -> None:
+        """Where the authority says `compiled_once`: nothing is decided in Python, nothing stands still."""
+        if not platform_authority().compiled_once:
+            self.skipTest("the authority does not say `compiled_once`")
+        for person in (self.reader, self.other):
+            self.session("own", person=person)
+        turns = [self.turn(self.reader), self.turn(self.other)]
+        compiled.forget()
+        with _noting("settings_catalog.compiled") as noted:
+            kept = [toolset_for(turn).call("list_conversations", {}) for turn in (*turns, *turns)]
+        with override_settings(SETTINGS_CATALOG_COMPILED_QUERIES=False):
+            anew = [toolset_for(turn).call("list_conversations", {}) for turn in turns]
+        promise = (
+            "`compiled_once` promises the same SQL for everybody at every time, and each value is put into it"
+        )
+        self.check(promise, expected=[], came=noted)
+        self.check(promise, expected=[*anew, *anew], came=kept)
 
     @rule("reach-now")
     def test_reach_now_a_person_is_switched_off(self) -> None:
