@@ -535,6 +535,14 @@ def test_refs_per_turn_ends_with_the_turn_whoever_ends_it(desk: World) -> None:
     assert TurnReference.objects.get().ended_at == at
 
 
+def test_refs_per_turn_what_ended_with_its_turn_is_not_taken_back_later(desk: World) -> None:
+    [one], turn = several(desk, 1), desk.turn(desk.mara)
+    [reference] = bind_references(turn, keys([one]))
+    Turn.objects.filter(pk=turn.pk).update(ended_at=turn.started_at)
+    assert not take_back(turn, reference)
+    assert [ref.ended_at for ref in references_of(turn)] == [turn.started_at]
+
+
 def test_refs_per_turn_deleting_the_turns_own_conversation_ends_them(desk: World) -> None:
     [one], turn = several(desk, 1), desk.turn(desk.mara)
     bind_references(turn, keys([one]))

@@ -78,8 +78,8 @@ class _Elements(Func):
     """SQL over the objects in a column of JSON (`jsonb` on PostgreSQL) that is a list; others hold none.
 
     Of each object that has text at `path` (with a `kind`: and has that text under "type"), the text. On
-    SQLite what JSON can write and no text can hold is replaced first: JSON_EXTRACT would stop at a NUL, and make
-    half a surrogate pair into text that nobody can read. What is no JSON there is empty.
+    SQLite what JSON can write and no text can hold is replaced first: JSON_EXTRACT would stop at a NUL, and
+    make half a surrogate pair into text that nobody can read. What is no JSON there is empty.
     """
 
     arity = 1
