@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+from unicodedata import normalize
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -39,6 +40,7 @@ from history_access.seals import seal
 from settings_catalog.keys import key_text
 from settings_catalog.models import SettingChange
 
+_SPELLINGS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 MOST_PASSES = 5
 """How often an erasure looks for what readers wrote while it ran."""
 
@@ -94,6 +96,8 @@ def erase_person(
     caller's. What was committed before stays erased; run it again to go on.
     """
     check_said(by, why, "erases")
+    _check_list("accounts", accounts)
+    _check_list("names", names)
     _check_names(names)
     using, people = primary(), get_user_model()
     whose = _spelt(person, people._meta.pk, *_fields("person_id"))
@@ -123,6 +127,7 @@ def erase_conversations(
     A ValueError where none is named; otherwise as `erase_person`.
     """
     check_said(by, why, "erases")
+    _check_list("sessions", sessions)
     if not sessions:
         raise ValueError("sessions: name at least one conversation")
     keys = [key for session in sessions for key in _spelt(session, session_model()._meta.pk)]
@@ -165,6 +170,12 @@ def _blanked(order: Order, progress: Callable[[int], Any]) -> Iterator[int]:
         for values in table.blank(order):
             progress(values)
             yield values
+
+
+def _check_list(argument: str, given: Any) -> None:
+    """One text is no list: each of its letters would be taken for a key or a name."""
+    if isinstance(given, str | bytes):
+        raise ValueError(f"{argument}: is a list, also of one")
 
 
 def _check_names(names: Iterable[str]) -> None:
@@ -246,13 +257,16 @@ def _names_of(person: Any) -> Iterator[str]:
 
 
 def _names(using: str, keys: Keys, known: Iterable[str]) -> Names:
-    """Everything that names somebody; a ValueError where `NAMING_KEYS` says nonsense."""
+    """Everything that names somebody, as keyboards and as file systems spell it.
+
+    A ValueError where `NAMING_KEYS` says nonsense.
+    """
     if unknown_naming_keys():
         raise ValueError(f"NAMING_KEYS: {unknown_naming_keys()} are no kinds of keys")
     naming = {kind: found for kind, found in keys.items() if kind.value in conf.naming_keys}
     words = {*known, *_recorded(using, keys).values_list("name", flat=True)}
     words |= {key for found in naming.values() for key in found}
-    stripped = {word.strip() for word in words}
+    stripped = {normalize(form, word.strip()) for word in words for form in _SPELLINGS}
     return Names(naming, sorted(word for word in stripped if word.casefold() not in ERASED))
 
 

@@ -143,6 +143,12 @@ def test_foreign_and_unknown_rows_are_one_answer(world: World, rows: dict[Any, A
     }
     assert len(texts) == 1
     assert "doesn’t exist" in texts.pop()
+    asked = set()
+    for row in (foreign, unknown):
+        with CaptureQueriesContext(connection) as captured:
+            client.get(row_url(row))
+        asked.add(len(captured))
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("spelling", [str.upper, "{{{}}}".format, lambda key: key.replace("-", "")])

@@ -73,6 +73,34 @@ def test_record_erasure_takes_further_names_and_those_of_the_platform(told: Worl
     assert set(WrittenPlace.objects.values_list("place", flat=True)) == {ERASED, "notes/joy.md"}
 
 
+def test_record_erasure_takes_a_name_as_file_systems_spell_it(told: World) -> None:
+    """Some keep an accent as a character of its own; a keyboard makes one character of both."""
+    person = told.person("zo\u00eb-lind")
+    session, turn = told.session("hello", person=person), told.turn(told.mara)
+    read_conversation(turn, conversation_id=str(session.pk))
+    for spelling in ("zo\u00eb-lind", "zoe\u0308-lind"):
+        wrote(turn, f"notes/{spelling}.md")
+        changes.set_value("history_access", agent=told.agent, value=None, by=told.operator, why=spelling)
+        changes.set_value(
+            "history_access", agent=told.agent, value="all_accounts", by=told.operator, why=spelling
+        )
+    erase_person(person, **WHO)
+    assert set(WrittenPlace.objects.values_list("place", flat=True)) == {ERASED}
+    whys = set(SettingChange.objects.filter(agent_id=str(told.agent.pk)).values_list("why", flat=True))
+    assert whys == {"a test", ERASED}
+
+
+@pytest.mark.parametrize("argument", ["names", "accounts", "sessions"])
+def test_record_erasure_one_text_is_no_list(told: World, argument: str) -> None:
+    """Each of its letters would be a name, and gone from every reason."""
+    with pytest.raises(ValueError, match=f"{argument}: is a list"):
+        if argument == "sessions":
+            erase_conversations("7", **WHO)
+        else:
+            erase_person(told.mara, **{argument: "Jo"}, **WHO)
+    assert not MaintenanceEvent.objects.exists()
+
+
 def test_record_erasure_takes_a_mention_out_of_a_reason(told: World) -> None:
     """Of a log only the words go; a name within another word is another word."""
     told.set(agent=told.agent, value=None)

@@ -24,6 +24,7 @@ from history_access.references import (
     references_of,
     take_back,
 )
+from history_access.references.binding import MOST_SUBMITTED
 from history_access.tools import toolset_for
 from tests.worlds import World, error, read, runs_by_grant
 
@@ -156,7 +157,16 @@ def test_refs_per_turn_what_is_no_list_is_refused(desk: World, given: Any) -> No
 
 def test_refs_per_turn_one_text_is_no_list(desk: World) -> None:
     [one] = several(desk, 1)
-    assert refused(desk.turn(desk.mara), str(one.pk)).rule == "must be a list of ids and addresses"
+    for text in (str(one.pk), "", b""):
+        assert refused(desk.turn(desk.mara), text).rule == "must be a list of ids and addresses"
+
+
+def test_refs_per_turn_a_submission_has_so_many_entries_at_most(desk: World) -> None:
+    """The same ones that collapse are read one by one too."""
+    [one], turn = several(desk, 1), desk.turn(desk.mara)
+    found = refused(turn, keys([one]) * (MOST_SUBMITTED + 1))
+    assert answer(found) == (422, "invalid_reference", FIELD, f"must have at most {MOST_SUBMITTED} entries")
+    assert len(bind_references(turn, keys([one]) * MOST_SUBMITTED)) == 1
 
 
 def test_refs_per_turn_nothing_submitted_binds_nothing(world: World) -> None:
@@ -523,6 +533,14 @@ def test_refs_per_turn_ends_with_the_turn_whoever_ends_it(desk: World) -> None:
     assert bound(turn) == []
     end_references([turn, turn.pk], at=at)
     assert TurnReference.objects.get().ended_at == at
+
+
+def test_refs_per_turn_what_ended_with_its_turn_is_not_taken_back_later(desk: World) -> None:
+    [one], turn = several(desk, 1), desk.turn(desk.mara)
+    [reference] = bind_references(turn, keys([one]))
+    Turn.objects.filter(pk=turn.pk).update(ended_at=turn.started_at)
+    assert not take_back(turn, reference)
+    assert [ref.ended_at for ref in references_of(turn)] == [turn.started_at]
 
 
 def test_refs_per_turn_deleting_the_turns_own_conversation_ends_them(desk: World) -> None:

@@ -12,8 +12,11 @@ from jsonschema import Draft202012Validator
 
 from history_access.agent_platform import services
 from history_access.agent_platform.models import Agent, Workspace
+from history_access.api.bodies import MOST_BYTES
 from history_access.models import TurnConversationRead, TurnReference
 from history_access.references import ReferencesError, bind_references, references_block
+from history_access.references.addresses import MOST_CHARACTERS
+from history_access.references.binding import MOST_SUBMITTED
 from history_access.tools import toolset_for
 from tests.audits import problem
 from tests.golden import FOLDER, text
@@ -218,6 +221,44 @@ def test_a_session_needs_its_csrf_token(shared: World) -> None:
     strict.force_login(shared.mara)
     address = f"{API}/turns/{shared.turn(shared.mara).pk}/references/"
     problem(strict.post(address, {"conversation_references": []}, "application/json"), 403)
+
+
+ODD_BODIES = [
+    (400, '{"\\ud800": 1}'),
+    (422, '{"conversation_references": ["\\ud800"]}'),
+    (400, "[" * 100_000),
+    (400, '{"conversation_references": ' + "[" * 100_000 + "]" * 100_000 + "}"),
+    (400, '{"conversation_references": [NaN]}'),
+    (400, '{"conversation_references": [' + "9" * 5_000 + "]}"),
+    (400, '{"conversation_references": ["\xff"]}'),
+    (413, '{"conversation_references": ["' + "x" * MOST_BYTES + '"]}'),
+    (422, '{"conversation_references": ""}'),
+]
+
+
+def test_a_body_that_is_odd_is_refused_and_never_fails(shared: World) -> None:
+    address = f"{API}/turns/{shared.turn(shared.mara).pk}/references/"
+    visitor = client(shared.mara)
+    for status, sent in ODD_BODIES:
+        problem(visitor.post(address, sent.encode("latin-1"), content_type="application/json"), status)
+    for form in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        problem(visitor.post(address, b"conversation_references=7", content_type=form), 415)
+    assert not TurnReference.objects.exists()
+
+
+def test_the_longest_submission_is_no_body_too_long(shared: World) -> None:
+    turn = shared.turn(shared.mara)
+    longest = ["\u2028" * MOST_CHARACTERS] * MOST_SUBMITTED
+    found = problem(hand_over(shared.mara, turn, *longest), 422)
+    assert found["errors"][0]["parameter"] == "conversation_references[0]"
+
+
+def test_a_conversation_for_an_excerpt_is_a_text(shared: World) -> None:
+    turn = shared.turn(shared.mara)
+    for odd in (7, None, True, ["7"], {"id": "7"}):
+        response = post(shared.mara, f"turns/{turn.pk}/excerpts/", {"conversation": odd, "messages": [1]})
+        [error_of] = problem(response, 400)["errors"]
+        assert error_of["parameter"] == "conversation" and "must be text" in error_of["rule"]
 
 
 def test_the_description_is_the_golden_one_and_valid() -> None:

@@ -11,13 +11,13 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import status
 from rest_framework.exceptions import NotFound
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import UserRateThrottle
 from rest_framework.views import APIView
 
 from history_access.api import serializers
+from history_access.api.bodies import BoundedJSONParser, PlainJSONRenderer
 from history_access.api.filters import ParameterError
 from history_access.api.permissions import IsActivePerson, NamedRate
 from history_access.api.problems import answer_problem
@@ -57,7 +57,8 @@ class ReferencesThrottle(NamedRate, UserRateThrottle):
 class PersonView(APIView):
     """A view for the person who asks, about their own turns."""
 
-    renderer_classes = (JSONRenderer,)
+    parser_classes = (BoundedJSONParser,)
+    renderer_classes = (PlainJSONRenderer,)
     content_negotiation_class = AlwaysJSON
     permission_classes = (IsActivePerson,)
     throttle_classes = (ReferencesThrottle,)
@@ -125,8 +126,9 @@ class TurnExcerpts(PersonView):
         given = _body(request, {"conversation", "messages"}, "conversation", "messages")
         facts = _own_turn(request, turn)
         conversation = given["conversation"]
-        named = conversation if isinstance(conversation, str) else ""
-        return Response(_shown(attach_excerpt(facts.id, named, messages=given["messages"])))
+        if not isinstance(conversation, str):  # in Python it may be a key or a row
+            raise ParameterError({"conversation": "must be text: a conversation's id, or its address"})
+        return Response(_shown(attach_excerpt(facts.id, conversation, messages=given["messages"])))
 
 
 class Offers(PersonView):

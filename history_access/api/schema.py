@@ -44,7 +44,8 @@ def documented_request(
 ) -> Callable[[Any], Any]:
     """Describe one method of a view for people who hand conversations over."""
     path = [OpenApiParameter(key, str, OpenApiParameter.PATH) for key in keys]
-    refusals = {(code, MEDIA_TYPE): ProblemDetailsSerializer for code in (*_REFUSALS, 409, 422)}
+    of_a_body = (413, 415) if "request" in more else ()
+    refusals = {(code, MEDIA_TYPE): ProblemDetailsSerializer for code in (*_REFUSALS, *of_a_body, 409, 422)}
     answers = {204: None} if answer is None else {200: answer}
     return extend_schema(
         operation_id=operation,

@@ -9,6 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from history_access.models import ReferenceKind
+from history_access.references.binding import MOST_SUBMITTED
 
 
 def _key(words: str) -> serializers.CharField:
@@ -215,7 +216,9 @@ class SubmittedReferencesSerializer(serializers.Serializer[Any]):
     """Conversations to hand over."""
 
     conversation_references = serializers.ListField(
-        child=serializers.CharField(), help_text="Up to three ids, or addresses of conversations."
+        child=serializers.CharField(),
+        max_length=MOST_SUBMITTED,
+        help_text="Up to three ids, or addresses of conversations; the same ones collapse.",
     )
     submission_key = serializers.CharField(
         required=False, allow_null=True, help_text="The same for each retry, so that it binds nothing twice."

@@ -10,10 +10,11 @@ from django.http.response import HttpResponseBase
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.generics import GenericAPIView
 from rest_framework.negotiation import DefaultContentNegotiation
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from history_access.api.bodies import PlainJSONRenderer
 from history_access.api.filters import AuditFilters, checked, checked_key
 from history_access.api.pages import KeyPages, Order
 from history_access.api.permissions import AuditThrottle, IsActivePerson, scope_of
@@ -59,7 +60,7 @@ class AuditView(GenericAPIView[Any]):
     filterset_class: ClassVar[Any] = AuditFilters
     filter_backends = (DjangoFilterBackend,)  # for the schema: the filters are asked in `get`
     pagination_class: Any = None
-    renderer_classes = (JSONRenderer,)
+    renderer_classes = (PlainJSONRenderer,)
     content_negotiation_class = AlwaysJSON
     permission_classes = (IsActivePerson,)
     throttle_classes = (AuditThrottle,)

@@ -17,7 +17,8 @@ _FOLDED_LETTERS = {"ß": "ss", "ς": "σ"}
 _WITHOUT_NUL = "history_access_without_nul"
 _STORABLE_JSON = "history_access_storable_json"
 _FOLDED = "history_access_folded"
-_WORD = re.compile(r"[A-Za-z0-9_-]+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_KIND = re.compile(r"[A-Za-z0-9_-]+")
 
 _ESCAPES = re.compile(
     r"(?<!\\)(?P<before>(?:\\\\)*)"  # an even number of backslashes escape each other
@@ -76,9 +77,9 @@ def piece(expression: Combinable | str, offset: int | Combinable, length: int) -
 class _Elements(Func):
     """SQL over the objects in a column of JSON (`jsonb` on PostgreSQL) that is a list; others hold none.
 
-    Of each object that has text at `path` (with a `kind`: and has that under "type"), the text. On SQLite
-    what JSON can write and no text can hold is replaced first: JSON_EXTRACT would stop at a NUL, and make
-    half a surrogate pair into text that nobody can read. What is no JSON there is empty.
+    Of each object that has text at `path` (with a `kind`: and has that text under "type"), the text. On
+    SQLite what JSON can write and no text can hold is replaced first: JSON_EXTRACT would stop at a NUL, and
+    make half a surrogate pair into text that nobody can read. What is no JSON there is empty.
     """
 
     arity = 1
@@ -86,9 +87,11 @@ class _Elements(Func):
     def __init__(
         self, expression: Combinable | str, *, path: Sequence[str], kind: str | None, **extra: Any
     ) -> None:
-        for word in (*path, *([] if kind is None else [kind])):
-            if not _WORD.fullmatch(word):
-                raise ValueError(f"{word!r} is no name of a key or a kind: letters, digits, _ and -")
+        for word in path:
+            if not _NAME.fullmatch(word):
+                raise ValueError(f"{word!r} is no name of a key: letters, digits, _ and -, no digit first")
+        if kind is not None and not _KIND.fullmatch(kind):
+            raise ValueError(f"{kind!r} is no kind: letters, digits, _ and -")
         super().__init__(F(expression) if isinstance(expression, str) else expression, **extra)
         self.path = tuple(path)
         self.kind = kind
@@ -96,7 +99,7 @@ class _Elements(Func):
     def _postgresql(self, column: str) -> str:
         """The rows (nth, found) of a column."""
         found = f"one.value #> '{{{','.join(self.path)}}}'"
-        typed = "" if self.kind is None else f" AND one.value->>'type' = '{self.kind}'"
+        typed = "" if self.kind is None else f" AND one.value->'type' = '\"{self.kind}\"'"
         return (
             f"SELECT one.nth, {found.replace('#>', '#>>')} AS found FROM JSONB_ARRAY_ELEMENTS("
             f"CASE JSONB_TYPEOF({column}) WHEN 'array' THEN {column} ELSE '[]' END"

@@ -19,6 +19,9 @@ from history_access.references.bound import MOST_REFERENCES, Reference, locked, 
 from history_access.turns import TurnFacts
 from settings_catalog.keys import key_text, optional_key_text
 
+MOST_SUBMITTED = 50
+"""How many entries one submission may have, the same ones that collapse included."""
+
 Entry = tuple[str, Any | None]
 """The name of a place in what was submitted, and the session key that stands there, None for none."""
 
@@ -28,16 +31,18 @@ def bind_references(
 ) -> tuple[Reference, ...]:
     """Hand conversations to a turn, as its sender, and return them; each read of one is checked again.
 
-    `submitted` are up to three ids, or addresses on the platform's own frontends; duplicates collapse, and
-    nothing submitted binds nothing. It may run in the transaction in which the platform makes the turn. With
-    a `submission_key` (up to 200 characters) a retry returns what was bound before, also what has ended.
+    `submitted` are up to three ids, or addresses on the platform's own frontends; duplicates collapse (of at
+    most 50 entries), and nothing submitted binds nothing. It may run in the transaction in which the
+    platform makes the turn. With a `submission_key` (up to 200 characters) a retry returns what was bound
+    before, also what has ended.
 
     A ReferencesError where any entry is refused, and then none is bound: status 400 where the setting allows
     no conversations, 403 where the sender may hand over nothing, 409 for a key that was used for others, 422
     for an entry, named with its rule (`refs-admission`). A NoTurnError without a turn.
     """
     _check_key(submission_key)
-    if not submitted and isinstance(submitted, Sequence) and submission_key is None:
+    _check_list(submitted)
+    if not submitted and submission_key is None:
         return ()
     with transaction.atomic(using=primary()):
         handover = handover_of(turn, CONVERSATIONS)
@@ -87,10 +92,16 @@ def key_named(handover: Handover, one: Named) -> Any | None:
     return door.key_of(one.conversation)
 
 
-def _entries(submitted: Any) -> list[tuple[str, Named]]:
-    """The entries with the names of their places, each conversation once."""
+def _check_list(submitted: Any) -> None:
+    """A text is no list, not even an empty one."""
     if isinstance(submitted, str | bytes) or not isinstance(submitted, Sequence):
         raise errors.invalid(errors.FIELD, "must be a list of ids and addresses")
+    if len(submitted) > MOST_SUBMITTED:
+        raise errors.invalid(errors.FIELD, f"must have at most {MOST_SUBMITTED} entries")
+
+
+def _entries(submitted: Sequence[Any]) -> list[tuple[str, Named]]:
+    """The entries with the names of their places, each conversation once."""
     read = [(entry_name(index), read_entry(text, entry_name(index))) for index, text in enumerate(submitted)]
     once = {one: place for place, one in reversed(read)}
     found = [(place, one) for place, one in read if once[one] == place]

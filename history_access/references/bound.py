@@ -54,12 +54,15 @@ def references_of(turn: AbstractTurn | Any, *, workspace: Any = None) -> tuple[R
 def take_back(turn: AbstractTurn | Any, reference: Reference | uuid.UUID | str) -> bool:
     """Take a reference back: the very next read by it is refused. Whether it lasted until now.
 
-    Takes the reference or its id. What the turn was already given it keeps, and so does the record. A
-    NoTurnError where there is no such turn.
+    Takes the reference or its id. Where the turn had ended, the reference had ended with it, and that is what
+    is noted. What the turn was already given it keeps, and so does the record. A NoTurnError where there is
+    no such turn.
     """
     facts = turn_facts(turn)
     key = reference.id if isinstance(reference, Reference) else _uuid(reference)
-    return key is not None and bool(_lasting(facts).filter(pk=key).update(ended_at=timezone.now()))
+    over = None if facts.live else ended_at(facts.id)
+    taken = key is not None and _lasting(facts).filter(pk=key).update(ended_at=over or timezone.now())
+    return facts.live and bool(taken)
 
 
 def end_references(turns: Iterable[AbstractTurn | Any], *, at: datetime | None = None) -> None:

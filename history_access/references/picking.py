@@ -100,7 +100,7 @@ class Preview:
 def desk_in(person: Any, conversation: str) -> Desk:
     """The desk in one conversation, by the text of its key; a NothingToOfferError if they cannot open it."""
     key = door.key_of(conversation)
-    where = None if key is None else agent_of(key)
+    where = agent_of(key)  # asked of no key too: as many statements as of any other (`reach-same-answer`)
     workspace_id, agent_id = where or (None, None)
     desk = Desk(workspace_id=workspace_id, agent_id=agent_id)
     head = door.head(_reach_from(person, desk, granted=where is not None), key)

@@ -284,8 +284,22 @@ def test_tool_read_names_calls_wherever_their_names_stand(desk: Desk) -> None:
 @pytest.mark.parametrize("word", ["", "a'b", "a}b", 'a"b', "a b", "a,b", "é"])
 def test_a_key_that_could_be_sql_is_refused(word: str) -> None:
     for given in ({"key": word}, {"kind": word}):
-        with pytest.raises(ValueError, match="no name of a key or a kind"):
+        with pytest.raises(ValueError, match=r"is no (name of a key|kind)"):
             PartsText("parts", **given)
+
+
+def test_a_key_is_none_that_could_be_a_place_in_a_list(desk: Desk) -> None:
+    """PostgreSQL would take it for one, and SQLite for a key."""
+    for path in (("0",), ("function", "0"), ("-1",)):
+        with pytest.raises(ValueError, match="no digit first"):
+            ToolNames("parts", most=2, length=5, path=path)
+
+
+def test_a_kind_is_a_text_never_a_number_or_a_truth_that_looks_like_it(desk: Desk) -> None:
+    old = desk.thread([{"type": kind, "text": f"{kind!r}"} for kind in (5, True, None, ["5"], "5", "true")])
+    for kind, wanted in (("5", "'5'"), ("true", "'true'"), ("null", "")):
+        found = Entry.objects.filter(session=old).values_list(PartsText("parts", kind=kind), flat=True)
+        assert found.get() == wanted
 
 
 def test_tool_caps_and_tool_pages_over_parts(desk: Desk) -> None:
