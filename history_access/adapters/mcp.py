@@ -117,9 +117,13 @@ def http_app(*, hosts: Sequence[str] | None = None) -> ASGIApp:
 def serve_stdio(token: str) -> None:
     """Serve the turn that a token names over this process's standard input and output, until the input ends.
 
-    Meanwhile whatever else is written to standard output goes to standard error.
+    Meanwhile whatever else is written to standard output goes to standard error. A client that has gone is no
+    failure.
     """
-    anyio.run(_serve_stdio, server_for(token))
+    try:
+        anyio.run(_serve_stdio, server_for(token))
+    except* BrokenPipeError:
+        logger.info("The client of MCP over stdio has gone.")
 
 
 async def _serve_stdio(server: Server[Any]) -> None:

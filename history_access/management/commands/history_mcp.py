@@ -1,6 +1,7 @@
 """`manage.py history_mcp`: the tools of one turn over MCP, on standard input and output."""
 
 import os
+import signal
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -34,4 +35,9 @@ class Command(BaseCommand):
             raise CommandError(f"{TOKEN_VARIABLE}: {error}") from None
         except DatabaseError as error:
             raise CommandError(f"The database failed: {reason(error)}") from error
-        serve_stdio(token)
+        # By Python's own handler it would end with the next line only, for which a thread waits.
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            serve_stdio(token)
+        finally:
+            signal.signal(signal.SIGINT, before)
