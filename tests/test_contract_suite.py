@@ -58,7 +58,7 @@ class TestTheSuite(TransactionTestCase):
                 platform.rights.clear,
             )
         assert told.messages == {} and told.testsRun > 15
-            assert [reason for _, reason in told.skipped] == ["the authority does not say `compiled_once`"]
+        assert [reason for _, reason in told.skipped] == ["the authority does not say `compiled_once`"]
 
     def test_a_failure_begins_with_the_rule_and_shows_the_rows(self) -> None:
         name = "test_reach_person_by_no_right_elsewhere"

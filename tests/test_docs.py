@@ -1,6 +1,7 @@
 """The documentation says what the code does: the reference is made from it, and what it shows runs."""
 
 import ast
+import asyncio
 import inspect
 import re
 import sys
@@ -17,9 +18,11 @@ from django.urls import resolve
 
 from docs import make_reference, make_rules
 from history_access import conf, door
+from history_access.adapters.turn_tokens import turn_of
 from history_access.agent_platform.models import Authority
 from history_access.authority import person_holds
 from history_access.checks import models as checks
+from history_access.management.commands.history_mcp import TOKEN_VARIABLE
 from history_access.models import conversations
 from history_access.references import ReferencesError
 from history_access.testing import Part, PlatformFactories
@@ -31,6 +34,7 @@ from settings_catalog.conf import conf as catalog_conf
 from settings_catalog.models import SettingValue
 from settings_catalog.places import Place
 from tests.golden_openapi import references_openapi
+from tests.test_adapter_mcp import served
 from tests.worlds import World, listed
 
 ROOT = Path(__file__).parent.parent
@@ -181,6 +185,27 @@ def test_the_fake_authority_that_is_shown_lets_a_turn_read(world: World) -> None
     exec(block("docs/backend-developer.md", "def reads_what_others_said"), names)
     page = names["reads_what_others_said"](world.turn(world.mara), world.mara, world.hollowbrook)
     assert [one["quoted"]["title"] for one in page["conversations"]] == ["Yesterday"]
+
+
+def test_what_is_shown_of_mcp_runs(open_world: World) -> None:
+    open_world.allow("all_accounts")
+    session = open_world.session("hello", person=open_world.mara, title="Yesterday")
+    turn, names = open_world.turn(open_world.mara), dict[str, Any]()
+    for word in ("def history_server", "async def application", "async def newest", "def history_process"):
+        exec(block("docs/mcp.md", word), names)
+
+    async def asked() -> Any:
+        async with served(names["application"]) as address:
+            given = names["history_server"](turn)
+            path = given["url"].removeprefix("https://chat.example")
+            return await names["newest"]({**given, "url": address.removesuffix("/mcp") + path})
+
+    offered, failed, text = asyncio.run(asked())
+    assert (offered, failed) == (["list_conversations", "read_conversation"], False)
+    assert str(session.pk) in text
+    process = names["history_process"](turn)
+    assert process["args"][1] in get_commands()
+    assert turn_of(process["env"][TOKEN_VARIABLE]) == turn.pk
 
 
 def test_what_is_shown_of_references_runs(open_world: World, capsys: Any) -> None:
