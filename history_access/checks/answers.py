@@ -93,16 +93,15 @@ def _apart() -> AbstractContextManager[Any]:
 
 
 def _sample() -> tuple[list[Any], list[tuple[Any, Any]]]:
-    """Keys of people, and of workspaces each with one of its agents: those of the newest turns, then others."""
-    newest = turn_model()._base_manager.using(primary()).order_by("-pk")
+    """Keys of people, and of workspaces with one agent each: those of the newest turns, then others."""
+    model: Any = turn_model()
+    newest = model._base_manager.using(primary()).order_by("-pk")
     turns = list(newest.values_list("sender_id", "workspace_id", "session__agent_id")[:TURNS])
     agents = catalog_conf.agent_model._base_manager.using(primary()).order_by("pk")
     people = get_user_model()._base_manager.using(primary()).order_by("pk")
+    others = agents.values_list("workspace_id", "pk")[:TURNS]
     places: dict[Any, Any] = {}
-    for workspace, agent in [
-        *(place for _, *place in turns),
-        *agents.values_list("workspace_id", "pk")[:TURNS],
-    ]:
+    for workspace, agent in [*(place for _, *place in turns), *others]:
         places.setdefault(workspace, agent)
     senders = [sender for sender, *_ in turns if sender is not None]
     known = dict.fromkeys([*senders, *people.values_list("pk", flat=True)[:PEOPLE]])
@@ -211,10 +210,9 @@ def _values(query: "QuerySet[Any]", conditions: Sequence[tuple[_Question, Q]]) -
             try:
                 _run(query, [condition])
             except Exception as error:
-                message = (
-                    f"What the authority answers {question}, cannot be asked of {query.model._meta.label}"
-                )
-                raise _NoAnswerError(f"{message}: {error}") from error
+                of = query.model._meta.label
+                message = f"What the authority answers {question}, cannot be asked of {of}: {error}"
+                raise _NoAnswerError(message) from error
         raise _NoAnswerError(f"What the authority answers cannot be asked: {failure}") from failure
 
 
