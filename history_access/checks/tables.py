@@ -38,9 +38,11 @@ def check_tables(
     if not databases or check_models(None) or primary() not in databases:
         return []
     tables = _Tables(connections[primary()], fields := _declared_fields())
-    found = list(_missing(tables, fields))
-    if not found:  # else there is something that has no type
-        found = [*_wrong_types(tables, _typed_fields()), *_unlike_keys(tables)]
+    found = (  # each supposes that there was nothing before it
+        list(_missing(tables, fields))
+        or list(_wrong_types(tables, _typed_fields()))
+        or list(_unlike_keys(tables))
+    )
     return unless_migrations_wait(tables.connection, found)
 
 
