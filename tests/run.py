@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from demo.databases import started_postgresql
-from tests.databases import POSTGRESQL, SQLITE, given_postgresql
+from tests.databases import POSTGRESQL, SQLITE, given_postgresql, quick_postgresql
 
 BANNER = "=" * 70
 COVERED = [f"--cov={name}" for name in ("settings_catalog", "history_access", "demo", "tests")]
@@ -34,7 +33,7 @@ def tested(database: str, url: str | None, arguments: list[str]) -> bool:
     """
     if database == POSTGRESQL and not url:
         try:
-            url = started_postgresql()
+            url = quick_postgresql()
         except Exception as error:  # whatever kept it from starting
             print(f"{BANNER}\nPOSTGRESQL WAS NOT TESTED: it did not start ({error!r}).\n{BANNER}", flush=True)
             return not os.environ.get("CI")
