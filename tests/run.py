@@ -39,6 +39,7 @@ def tested(database: str, url: str | None, arguments: list[str]) -> bool:
             return not os.environ.get("CI")
     print(f"== Tests on {database}", flush=True)
     environment = {**os.environ, "TEST_DATABASE": database}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what one run has compiled, the others need not
     if database == POSTGRESQL and url:
         environment["DATABASE_URL"] = url
     last = database == POSTGRESQL and not arguments
