@@ -1,5 +1,6 @@
 """Visitors of the admin, and what a test needs to read its pages as a browser does."""
 
+import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -40,6 +41,18 @@ ODD_VALUES = (
     "{}",
 )
 """What a browser never sends: NUL, a lone surrogate, broken UTF-8, and values far too long."""
+
+EVERY = bool(os.environ.get("EVERY_ODD_VALUE"))
+"""Whether each list is asked every odd value of every parameter, as `make odd` does."""
+
+
+def odd_values(number: int, of: int, *, own: bool) -> tuple[str, ...]:
+    """The odd values of one parameter for one list: all, where the parameter is the list's own.
+
+    Of a parameter that Django's lists share, the lists of a matrix share out the values: the list of this
+    `number`, of so many, gets its part.
+    """
+    return ODD_VALUES if own or EVERY else ODD_VALUES[number % of :: of]
 
 
 def staff(world: World, name: str, *codenames: str) -> Any:

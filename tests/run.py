@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from demo.databases import started_postgresql
-from tests.databases import POSTGRESQL, SQLITE, given_postgresql
+from tests.databases import POSTGRESQL, SQLITE, given_postgresql, quick_postgresql
 
 BANNER = "=" * 70
 COVERED = [f"--cov={name}" for name in ("settings_catalog", "history_access", "demo", "tests")]
@@ -34,12 +33,13 @@ def tested(database: str, url: str | None, arguments: list[str]) -> bool:
     """
     if database == POSTGRESQL and not url:
         try:
-            url = started_postgresql()
+            url = quick_postgresql()
         except Exception as error:  # whatever kept it from starting
             print(f"{BANNER}\nPOSTGRESQL WAS NOT TESTED: it did not start ({error!r}).\n{BANNER}", flush=True)
             return not os.environ.get("CI")
     print(f"== Tests on {database}", flush=True)
     environment = {**os.environ, "TEST_DATABASE": database}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what one run has compiled, the others need not
     if database == POSTGRESQL and url:
         environment["DATABASE_URL"] = url
     last = database == POSTGRESQL and not arguments
