@@ -1,17 +1,25 @@
 """Each system check: its id, its hint, and the fault that it finds, with the sound project beside it."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.checks import run_checks
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.db import connections, models
 from django.test.utils import isolate_apps
 
+from history_access import checks
 from history_access.agent_platform.authority import PlatformAuthority
 from history_access.conf import KNOWN
 from history_access.models import AbstractSession
 from settings_catalog.conf import KNOWN as CATALOG_KNOWN
 
+ROOT = Path(__file__).resolve().parent.parent
 PREFIXES = ("history_access.", "settings_catalog.")
 
 
@@ -293,22 +301,172 @@ def test_an_authority_that_asks_people_for_a_column_they_lack_is_found(settings:
 
 
 def test_sessions_and_record_in_two_databases_are_found(settings: Any) -> None:
-    from history_access.checks import check_one_database
-
-    assert check_one_database(None) == []
+    assert checks.check_one_database(None) == []
     settings.DATABASE_ROUTERS = ["tests.routers.RecordElsewhere"]
-    (wrong,) = check_one_database(None)
+    (wrong,) = checks.check_one_database(None)
     assert wrong.id == "history_access.E009"
     assert "'default'" in wrong.msg and "'elsewhere'" in wrong.msg
 
 
-@pytest.mark.parametrize(("mode", "ids"), [("IMMEDIATE", []), ("DEFERRED", ["history_access.W001"])])
-def test_sqlite_without_immediate_transactions_is_found(monkeypatch: Any, mode: str, ids: list[str]) -> None:
-    from history_access.checks import check_sqlite
-
-    connection = connections["default"]
-    monkeypatch.setattr(connection, "vendor", "sqlite")
-    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "transaction_mode", mode)
-    messages = check_sqlite(None, databases=["default"])
+@pytest.mark.parametrize(
+    ("mode", "ids"),
+    [
+        ("IMMEDIATE", []),
+        ("immediate", []),
+        ("EXCLUSIVE", []),
+        ("DEFERRED", ["history_access.W001"]),
+        (None, ["history_access.W001"]),
+    ],
+)
+def test_sqlite_without_immediate_transactions_is_found(
+    sqlite: Any, monkeypatch: Any, mode: str | None, ids: list[str]
+) -> None:
+    monkeypatch.setitem(sqlite.settings_dict["OPTIONS"], "transaction_mode", mode)
+    messages = checks.check_sqlite(None, databases=["default"])
     assert [message.id for message in messages] == ids
     assert all("IMMEDIATE" in message.hint for message in messages)
+
+
+@pytest.mark.parametrize(("milliseconds", "ids"), [(5000, []), (4999, ["history_access.W004"])])
+def test_sqlite_that_hardly_waits_for_its_turn_is_found(
+    sqlite: Any, milliseconds: int, ids: list[str]
+) -> None:
+    """By what the connection says: as a pragma it may have been set in another place than the option."""
+    (before,) = asked("PRAGMA busy_timeout")
+    asked(f"PRAGMA busy_timeout = {milliseconds}")
+    try:
+        messages = checks.check_sqlite(None, databases=["default"])
+    finally:
+        asked(f"PRAGMA busy_timeout = {before}")
+    assert [message.id for message in messages] == ids
+    assert all(f"waits {milliseconds} ms" in one.msg and '"timeout": 20' in one.hint for one in messages)
+
+
+@pytest.mark.parametrize("databases", [None, ["elsewhere"]])
+def test_databases_are_left_alone_that_nobody_names_or_that_hold_nothing_of_ours(
+    settings: Any, databases: Any
+) -> None:
+    """No connection "elsewhere" is there: it is not so much as looked up."""
+    assert checks.check_sqlite(None, databases=databases) == []
+    assert checks.check_postgresql(None, databases=databases) == []
+
+
+def asked(statement: str) -> Any:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchone() if cursor.description else None
+
+
+@pytest.fixture
+def sqlite(db: None) -> Any:
+    if connections["default"].vendor != "sqlite":
+        pytest.skip("it is about SQLite")
+    return connections["default"]
+
+
+@pytest.fixture
+def postgresql(db: None) -> Any:
+    if connections["default"].vendor != "postgresql":
+        pytest.skip("it is about PostgreSQL")
+    return connections["default"]
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "wrong", "check_id"),
+    [
+        ("synchronous_commit", "local", "off", "history_access.W005"),
+        ("session_replication_role", "origin", "replica", "history_access.E023"),
+    ],
+)
+def test_what_postgresql_must_not_do_on_our_connections_is_found(
+    postgresql: Any, name: str, good: str, wrong: str, check_id: str
+) -> None:
+    asked(f"SET LOCAL {name} = {good}")
+    assert found(databases=["default"]) == []
+    asked(f"SET LOCAL {name} = {wrong}")
+    (message,) = found(databases=["default"])
+    assert message.id == check_id
+    assert f"has {name} = {wrong}, set by session" in message.msg and name in message.hint
+
+
+@pytest.mark.parametrize(
+    ("where", "how", "says", "hint"),
+    [
+        ("the role", "ALTER ROLE {role} SET", "set for the role", "ALTER ROLE the role RESET"),
+        ("the database", "ALTER DATABASE {name} SET", "set for the database", "ALTER DATABASE"),
+        ("both", "ALTER ROLE {role} IN DATABASE {name} SET", "for the role in this", "IN DATABASE"),
+        ("the options", None, "by the connection's options", '["OPTIONS"]'),
+    ],
+)
+def test_commits_that_do_not_wait_are_found_wherever_that_is_said(
+    committed_postgresql: Any, where: str, how: str | None, says: str, hint: str
+) -> None:
+    """As a new connection finds it; each is taken back afterwards."""
+    connection = committed_postgresql
+    quoted = {"name": connection.ops.quote_name(connection.settings_dict["NAME"]), "role": "CURRENT_USER"}
+    given = connection.settings_dict["OPTIONS"]
+    try:
+        if how is None:
+            connection.settings_dict["OPTIONS"] = {**given, "options": "-c synchronous_commit=off"}
+        else:
+            asked(f"{how.format(**quoted)} synchronous_commit = off")
+        connection.close()
+        (message,) = checks.check_postgresql(None, databases=["default"])
+        assert (
+            message.id == "history_access.W005"
+            and says in message.msg
+            and "synchronous_commit" in message.hint
+        )
+        assert hint.replace("the role", "<the role>") in message.hint
+    finally:
+        connection.settings_dict["OPTIONS"] = given
+        if how is not None:
+            asked(f"{how.format(**quoted).removesuffix('SET')} RESET synchronous_commit")
+        connection.close()
+    assert checks.check_postgresql(None, databases=["default"]) == []
+
+
+@pytest.fixture
+def committed_postgresql(committed_db: None) -> Any:
+    if connections["default"].vendor != "postgresql":
+        pytest.skip("it is about PostgreSQL")
+    return connections["default"]
+
+
+@pytest.mark.parametrize("name", ["fsync", "full_page_writes"])
+def test_a_server_that_may_lose_what_it_wrote_is_found(postgresql: Any, name: str) -> None:
+    """No connection can switch either off: the row is judged as this server shows it, and as it would be."""
+    from history_access.checks.database import judged
+
+    row = asked(f"SELECT name, setting, source FROM pg_settings WHERE name = '{name}'")
+    assert list(judged("default", *row)) == []
+    (message,) = judged("default", name, "off", "configuration file")
+    assert message.id == "history_access.W006"
+    assert f"{name} = off, set in the server's configuration" in message.msg
+    assert f"Set {name} = on in postgresql.conf" in message.hint
+
+
+def test_a_missing_guard_s_hint_is_the_command_that_mends_it(committed_db: None) -> None:
+    """The error itself keeps a plain `migrate` from running."""
+    table = "history_access_turnconversationread"
+    name, connection = f"{table}_no_update", connections["default"]
+    asked(f'DROP TRIGGER "{name}"' + (f' ON "{table}"' if connection.vendor == "postgresql" else ""))
+    (wrong,) = found(databases=["default"])
+    assert wrong.id == "history_access.E008" and "`manage.py migrate --skip-checks`" in wrong.hint
+    with pytest.raises(SystemCheckError, match=name):
+        call_command("migrate", skip_checks=False, verbosity=0)
+    call_command("migrate", skip_checks=True, verbosity=0)
+    assert found(databases=["default"]) == []
+
+
+def test_a_database_without_any_table_yet_has_no_findings(db: None, tmp_path: Path) -> None:
+    """`migrate` runs the checks before it makes the tables."""
+    if connections["default"].vendor == "postgresql":
+        asked("DROP SCHEMA public CASCADE")
+        asked("CREATE SCHEMA public")
+        assert found(databases=["default"]) == []
+        return
+    environment = {**os.environ, "DATABASE_URL": f"sqlite:///{tmp_path}/new.sqlite3"}
+    command = [sys.executable, "manage.py", "check", "--database", "default", "--fail-level", "WARNING"]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

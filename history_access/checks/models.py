@@ -11,6 +11,7 @@ from django.db.models.expressions import Col
 from history_access.checks.types import AnyField, alike, family, family_of_field
 from history_access.models import AbstractMessage, AbstractSession, AbstractTurn
 from history_access.models.platform import message_model, primary, session_model, turn_model
+from settings_catalog.checks import check_models as check_places
 
 _MODELS: dict[str, tuple[Callable[[], type[Model]], type[Model]]] = {
     "SESSION_MODEL": (session_model, AbstractSession),
@@ -182,6 +183,11 @@ def _check_types(name: str) -> Iterable[CheckMessage]:
             hint = f"Declare it as {wanted}; where the column holds something else, convert that in a view."
             message = f"{field} is a {type(field).__name__}, which is no {wanted}."
             yield Error(message, obj=load(), hint=hint, id="history_access.E018")
+
+
+def primary_of_sound_models() -> str | None:
+    """The database of conversations; None where the models cannot be used, as another check says."""
+    return None if check_models(None) or check_places(None) else primary()
 
 
 def read_fields() -> set[AnyField]:

@@ -15,7 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
 from history_access.checks.migrated import unless_migrations_wait
-from history_access.checks.models import check_models, paths, read_fields
+from history_access.checks.models import paths, primary_of_sound_models, read_fields
 from history_access.checks.relations import Relation, column_name, relations
 from history_access.checks.types import NAIVE, AnyField, alike, family
 from history_access.conf import conf
@@ -35,7 +35,7 @@ def check_tables(
     another type than its field, or than what is read of it. E019: keys that are compared with each other have
     different types.
     """
-    if not databases or check_models(None) or primary() not in databases:
+    if not databases or primary_of_sound_models() not in databases:
         return []
     tables = _Tables(connections[primary()], fields := _declared_fields())
     found = (  # each supposes that there was nothing before it
@@ -103,9 +103,8 @@ def _trigger_key() -> Iterator[AnyField]:
 
 
 def _place_of_agents() -> Iterator[AnyField]:
-    with suppress(LookupError):  # no model of agents, which another check says
-        agents = catalog_conf.agent_model
-        yield from filter(None, (agents._meta.pk, _field(agents, "workspace_id")))
+    agents = catalog_conf.agent_model
+    yield from filter(None, (agents._meta.pk, _field(agents, "workspace_id")))
 
 
 def _field(model: Any, attname: str) -> "AnyField | None":
