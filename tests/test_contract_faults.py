@@ -36,8 +36,8 @@ class TestWrongPlatforms(TransactionTestCase):
         for rule, messages in told.messages.items():
             assert all(message.startswith(f"{rule}: ") for message in messages), messages
 
-    def test_every_rule_is_broken_by_one(self) -> None:
-        assert {RULES[test] for wrong in WRONG.values() for test in wrong.red} == set(RULES.values())
+    def test_every_test_of_the_suite_fails_on_one(self) -> None:
+        assert {test for wrong in WRONG.values() for test in wrong.red} == set(RULES)
 
 
 def add_test(name: str) -> None:

@@ -5,7 +5,7 @@ and people with roles in teams. Its tests hold reach-person, reach-account-exact
 reach-not-deleted, reach-now, reach-same-answer, tool-list, tool-count, tool-caps, tool-pages, tool-summary,
 tool-text-is-hostile, catalog-who, record-every-read, record-label, record-erasure, record-sealed,
 refs-per-turn, refs-admission, refs-two-kinds, refs-discovery and record-both-ways there. It runs the contract
-suite too, twice: on its tables, and on its views that lack what may be lacking.
+suite too, and what rests on models once more on its views that lack what may be lacking.
 """
 
 import os

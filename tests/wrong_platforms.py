@@ -17,7 +17,7 @@ from django.db.models.functions import Cast, Trim
 from django.test.utils import override_settings
 from django.utils import timezone
 
-from history_access import door, record
+from history_access import door, reach, record
 from history_access.agent_platform import services
 from history_access.agent_platform.authority import PlatformAuthority
 from history_access.agent_platform.models import Account, Authority, Message, Session, Trigger, Turn
@@ -27,6 +27,7 @@ from history_access.reach import NEVER, PersonReach
 from history_access.signals import conversations_read
 from history_access.testing import PlatformFactories, lift_guards
 from history_access.testing.agent_platform import AgentPlatformFactories
+from history_access.turns import settings_of
 
 EVERYBODY = Q(pk__isnull=False)
 
@@ -155,6 +156,16 @@ class OwnerIsFrozen(AgentPlatformFactories):
         return super().turn(session, sender=sender, trigger=trigger)
 
 
+class SomebodyAlways(AgentPlatformFactories):
+    """A turn of nobody is the operator's, and one of a person and a trigger the person's."""
+
+    def turn(self, session, *, sender=None, trigger=None):
+        if sender is None and trigger is None:
+            sender = self.person()
+            self.grant(sender, READ_SESSIONS, session.workspace)
+        return super().turn(session, sender=sender, trigger=None if sender else trigger)
+
+
 class EditsKeepTheOwner(AgentPlatformFactories):
     def edit_trigger(self, trigger, by):
         Trigger.objects.filter(pk=trigger.pk).update(instructions="Else.", edition=F("edition") + 1)
@@ -263,6 +274,10 @@ def account_by_name(self: PersonReach) -> Q:
     return Q(account_id__isnull=True) if self.account_id is None else Q(account__name__in=named)
 
 
+def account_always(self: PersonReach) -> Q:
+    return Q(account_id=self.account_id)
+
+
 def no_account_is_any(self: PersonReach) -> Q:
     return Q() if self.every_account or self.account_id is None else Q(account_id=self.account_id)
 
@@ -283,7 +298,15 @@ def of_somebody(*args: Any, **kwargs: Any) -> list[Any]:
     return [row for row in newest(*args, **kwargs) if row.person_id is not None]
 
 
-newest = door.newest
+def one_further(*given: Any, start: int, **more: Any) -> list[Any]:
+    return page(*given, start=start + 1 if start > 1 else start, **more)
+
+
+def settings_once(place: Any) -> Any:
+    return Cached.answers.setdefault(place, settings_of(place))
+
+
+newest, page = door.newest, door.page
 
 Patch = tuple[Any, str, Any]
 
@@ -326,7 +349,12 @@ WRONG: dict[str, Wrong] = {
         },
     ),
     "a right counts in every workspace": Wrong(
-        authority=AnyWorkspace, red={"test_reach_person_by_no_right_elsewhere", "test_catalog_who"}
+        authority=AnyWorkspace,
+        red={
+            "test_reach_person_by_no_right_elsewhere",
+            "test_reach_person_audits_the_workspaces_of_their_right",
+            "test_catalog_who",
+        },
     ),
     "a right for one agent counts for all": Wrong(
         authority=AnyAgent, red={"test_reach_person_by_a_right_for_one_agent"}
@@ -420,6 +448,14 @@ WRONG: dict[str, Wrong] = {
             "test_refs_within_reach_when_it_is_read",
         },
     ),
+    "all accounts are one account": Wrong(
+        patches=((PersonReach, "account", account_always),),
+        red={
+            "test_reach_account_exact_and_every_account_where_it_is_allowed",
+            "test_record_every_read",
+            "test_record_label",
+        },
+    ),
     "agents of one workspace are one": Wrong(
         patches=((PersonReach, "_agent", lambda self: Q(workspace_id=self.workspace_id)),),
         red={"test_reach_agent", "test_reach_same_answer", "test_refs_within_reach"},
@@ -445,6 +481,13 @@ WRONG: dict[str, Wrong] = {
             "test_record_every_read_of_a_trigger",
             "test_record_label_of_a_webhook",
         },
+    ),
+    "somebody is found for every turn": Wrong(
+        platform=SomebodyAlways(),
+        red={"test_reach_person_nobody_reads_nothing", "test_reach_trigger_owner_beside_a_sender"},
+    ),
+    "settings are cached": Wrong(
+        patches=((reach, "settings_of", settings_once),), red={"test_reach_now_the_setting_is_lowered"}
     ),
     "an edit keeps the owner": Wrong(platform=EditsKeepTheOwner(), red={"test_reach_trigger_edited"}),
     "hidden messages are readable": Wrong(
@@ -475,6 +518,10 @@ WRONG: dict[str, Wrong] = {
         platform=MovesBack(), red={"test_tool_list_moves_nothing_back"}
     ),
     "a message moves nothing": Wrong(platform=NeverMoves(), red={"test_tool_list_newest_first"}),
+    "pages skip a message": Wrong(
+        patches=((door, "page", one_further),),
+        red={"test_tool_pages_of_a_conversation", "test_tool_read_from_a_number_on_and_from_the_end"},
+    ),
     "pages forget ties": Wrong(
         patches=((door.conversations, "beyond", beyond_the_time),), red={"test_tool_pages_of_a_list"}
     ),
@@ -498,7 +545,11 @@ WRONG: dict[str, Wrong] = {
     ),
     "nothing is recorded": Wrong(
         patches=((record, "_write", lambda *given: None),),
-        red={"test_record_every_read", "test_record_both_ways_when_the_rest_is_gone", "test_record_label"},
+        red={
+            "test_record_every_read_by_the_platform_s_keys",
+            "test_record_both_ways_when_the_rest_is_gone",
+            "test_record_label",
+        },
     ),
     "excerpts go with their source": Wrong(platform=ExcerptsGo(), red={"test_refs_two_kinds"}),
 }

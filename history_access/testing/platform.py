@@ -105,7 +105,7 @@ class PlatformFactories(ABC):
     def turn(self, session: Any, *, sender: Any | None = None, trigger: Any | None = None) -> Any:
         """A running turn in a session, sent by a person or started by a trigger.
 
-        It is also asked for one of neither; `Refused` where the platform makes none.
+        It is also asked for one of neither, and of both; `Refused` where the platform makes none.
         """
 
     @abstractmethod

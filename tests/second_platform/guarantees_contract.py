@@ -4,6 +4,8 @@ from django.conf import settings
 from django.test import override_settings
 
 from history_access import testing
+from history_access.testing.contract.reach import ReachRules
+from history_access.testing.contract.tools import ListRules, ReadRules
 from tests.second_platform.factories import DeskFactories, PlainFactories
 
 PLAIN = {**settings.HISTORY_ACCESS, "TRIGGER_MODEL": None}
@@ -19,5 +21,7 @@ class TestDesk(testing.HistoryAccessContract):
 
 
 @override_settings(HISTORY_ACCESS=PLAIN)
-class TestPlainDesk(testing.HistoryAccessContract):
+class TestPlainDesk(ReachRules, ListRules, ReadRules):
+    """What rests on the views; the rest is the same desk's."""
+
     platform = PlainFactories()

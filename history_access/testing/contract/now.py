@@ -155,6 +155,20 @@ class TriggerRules(ContractCase):
         )
 
     @rule("reach-trigger-owner", Part.TRIGGERS)
+    def test_reach_trigger_owner_beside_a_sender(self) -> None:
+        now = self.session("now", person=self.reader)
+        trigger = self.platform.trigger(self.agent, self.reader)
+        try:
+            turn = self.platform.turn(now, sender=self.reader, trigger=trigger)
+        except Refused:
+            return  # as it may
+        self.check_reach(
+            "a turn with both a sender and a trigger has no one reader, and reads nothing",
+            turn,
+            may_not=[self.session("own", person=self.reader)],
+        )
+
+    @rule("reach-trigger-owner", Part.TRIGGERS)
     def test_reach_trigger_owner_is_not_active(self) -> None:
         trigger, own = self.platform.trigger(self.agent, self.reader), self.session("a", person=self.reader)
         turn = self.turn(trigger=trigger)
