@@ -11,7 +11,8 @@ from typing import Any
 from django.test import TransactionTestCase
 
 from tests.contract_runs import rules, run
-from tests.wrong_platforms import WRONG, Cached
+from tests.wrong_authorities import Cached
+from tests.wrong_platforms import WRONG
 
 EVERY_RULE = "EVERY_RULE" in os.environ
 RULES = rules()

@@ -22,7 +22,8 @@ from history_access.testing.agent_platform import AgentPlatformFactories
 from history_access.tools import toolset_for
 from tests.contract_runs import rules, run
 from tests.worlds import World, listed
-from tests.wrong_platforms import WRONG, AnyWorkspace, Wrong
+from tests.wrong_authorities import AnyWorkspace
+from tests.wrong_platforms import WRONG, Wrong
 
 
 class TestAgentPlatform(testing.HistoryAccessContract):

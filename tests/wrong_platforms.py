@@ -11,8 +11,7 @@ from typing import Any
 from unittest import mock
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.db.models import Exists, F, OuterRef, Q, TextField
+from django.db.models import F, Q, TextField
 from django.db.models.functions import Cast, Trim
 from django.test.utils import override_settings
 from django.utils import timezone
@@ -20,111 +19,15 @@ from django.utils import timezone
 from history_access import door, reach, record
 from history_access.agent_platform import services
 from history_access.agent_platform.authority import PlatformAuthority
-from history_access.agent_platform.models import Account, Authority, Message, Session, Trigger, Turn
-from history_access.authority import READ_SESSIONS, RUN_READS, WRITE_SETTINGS
-from history_access.models import Role
+from history_access.agent_platform.models import Account, Message, Session, Trigger, Turn
+from history_access.authority import READ_SESSIONS
+from history_access.models import Role, What
 from history_access.reach import NEVER, PersonReach
 from history_access.signals import conversations_read
 from history_access.testing import PlatformFactories, lift_guards
 from history_access.testing.agent_platform import AgentPlatformFactories
 from history_access.turns import settings_of
-
-EVERYBODY = Q(pk__isnull=False)
-
-
-# Authorities.
-
-
-class TooWide(PlatformAuthority):
-    def holds(self, person_id, permission, workspace_id, agent_id):
-        if permission == READ_SESSIONS:
-            return EVERYBODY
-        return super().holds(person_id, permission, workspace_id, agent_id)
-
-
-class Looser(PlatformAuthority):
-    """Goes by rows of Authority, without regard to one of their columns; not for `runs:read`."""
-
-    forgotten: str
-
-    def holds(self, person_id, permission, workspace_id, agent_id):
-        if permission == RUN_READS:
-            return super().holds(person_id, permission, workspace_id, agent_id)
-        asked = {"person_id": person_id, "permission": permission, "workspace_id": workspace_id}
-        scope = Q(agent__isnull=True) | Q(agent_id=agent_id)
-        conditions = {name: Q(**{name: key}) for name, key in asked.items()} | {"agent_id": scope}
-        del conditions[self.forgotten]
-        return Exists(Authority.objects.filter(*conditions.values()))
-
-
-class AnyAgent(Looser):
-    forgotten = "agent_id"
-
-
-class AnyWorkspace(Looser):
-    forgotten = "workspace_id"
-
-
-class AnyPermission(Looser):
-    forgotten = "permission"
-
-
-class AnyPerson(Looser):
-    forgotten = "person_id"
-
-
-class SwappedPermissions(PlatformAuthority):
-    def holds(self, person_id, permission, workspace_id, agent_id):
-        swapped = {READ_SESSIONS: WRITE_SETTINGS, WRITE_SETTINGS: READ_SESSIONS}
-        return super().holds(person_id, swapped.get(permission, permission), workspace_id, agent_id)
-
-
-def the_row_is_a_person() -> Exists:
-    people = get_user_model().objects.annotate(key=Cast("pk", TextField()))
-    return Exists(people.filter(key=Cast(OuterRef("pk"), TextField())))
-
-
-class WideForARow(PlatformAuthority):
-    def holds(self, person_id, permission, workspace_id, agent_id):
-        return super().holds(person_id, permission, workspace_id, agent_id) | Q(the_row_is_a_person())
-
-
-class WideForAQuery(PlatformAuthority):
-    def holds(self, person_id, permission, workspace_id, agent_id):
-        return super().holds(person_id, permission, workspace_id, agent_id) | ~Q(the_row_is_a_person())
-
-
-class AnyWorkspaceOfMany(PlatformAuthority):
-    def holds(self, person_id, permission, workspace_id, agent_id):
-        if isinstance(workspace_id, OuterRef):
-            return EVERYBODY
-        return super().holds(person_id, permission, workspace_id, agent_id)
-
-
-class AskedTooEarly(PlatformAuthority):
-    """Looks at the right when it is asked for a condition."""
-
-    def holds(self, person_id, permission, workspace_id, agent_id):
-        answer = super().holds(person_id, permission, workspace_id, agent_id)
-        if isinstance(workspace_id, OuterRef):
-            return answer
-        return EVERYBODY if get_user_model().objects.filter(answer).exists() else NEVER
-
-
-class Cached(AskedTooEarly):
-    answers: dict[Any, Any] = {}
-
-    def holds(self, *asked):
-        if asked not in self.answers:
-            self.answers[asked] = super().holds(*asked)
-        return self.answers[asked]
-
-
-class InactiveToo(PlatformAuthority):
-    active = EVERYBODY
-
-
-# Writes.
+from tests import wrong_authorities as authorities
 
 
 class AccountsAreFolded(AgentPlatformFactories):
@@ -287,7 +190,8 @@ def no_account_is_never(self: PersonReach) -> Q:
 
 
 def moves_what_is_read(sender: Any, given: Any, **kwargs: Any) -> None:
-    Session.objects.filter(pk__in=[one.session_id for one in given]).update(last_moved_at=timezone.now())
+    keys = [one.session_id for one in given if one.what != What.TITLE]
+    Session.objects.filter(pk__in=keys).update(last_moved_at=timezone.now())
 
 
 def beyond_the_time(model: Any, moved: Any, key: Any) -> Q:
@@ -303,7 +207,7 @@ def one_further(*given: Any, start: int, **more: Any) -> list[Any]:
 
 
 def settings_once(place: Any) -> Any:
-    return Cached.answers.setdefault(place, settings_of(place))
+    return authorities.Cached.answers.setdefault(place, settings_of(place))
 
 
 newest, page = door.newest, door.page
@@ -337,7 +241,7 @@ class Wrong:
 
 WRONG: dict[str, Wrong] = {
     "everybody holds sessions:read": Wrong(
-        authority=TooWide,
+        authority=authorities.TooWide,
         red={
             "test_reach_now_a_right_goes_between_two_calls",
             "test_reach_person_reads_their_own",
@@ -349,7 +253,7 @@ WRONG: dict[str, Wrong] = {
         },
     ),
     "a right counts in every workspace": Wrong(
-        authority=AnyWorkspace,
+        authority=authorities.AnyWorkspace,
         red={
             "test_reach_person_by_no_right_elsewhere",
             "test_reach_person_audits_the_workspaces_of_their_right",
@@ -357,14 +261,16 @@ WRONG: dict[str, Wrong] = {
         },
     ),
     "a right for one agent counts for all": Wrong(
-        authority=AnyAgent, red={"test_reach_person_by_a_right_for_one_agent"}
+        authority=authorities.AnyAgent, red={"test_reach_person_by_a_right_for_one_agent"}
     ),
     "anybody's right is everybody's": Wrong(
-        authority=AnyPerson, red={"test_reach_person_holds_what_was_granted"}
+        authority=authorities.AnyPerson, red={"test_reach_person_holds_what_was_granted"}
     ),
-    "any right opens everything": Wrong(authority=AnyPermission, red={"test_reach_person_by_no_other_right"}),
+    "any right opens everything": Wrong(
+        authority=authorities.AnyPermission, red={"test_reach_person_by_no_other_right"}
+    ),
     "two permissions are swapped": Wrong(
-        authority=SwappedPermissions,
+        authority=authorities.SwappedPermissions,
         red={
             "test_reach_person_reads_other_people_s_with_the_right",
             "test_catalog_who",
@@ -374,24 +280,24 @@ WRONG: dict[str, Wrong] = {
         },
     ),
     "wide for a row, not for a query": Wrong(
-        authority=WideForARow,
+        authority=authorities.WideForARow,
         red={"test_reach_person_by_one_answer_for_rows_and_queries", "test_catalog_who"},
     ),
     "wide for a query, not for a row": Wrong(
-        authority=WideForAQuery,
+        authority=authorities.WideForAQuery,
         red={
             "test_reach_person_by_one_answer_for_rows_and_queries",
             "test_reach_now_a_right_goes_before_the_statement_runs",
         },
     ),
     "wide for an OuterRef": Wrong(
-        authority=AnyWorkspaceOfMany, red={"test_reach_person_by_one_answer_for_rows_and_queries"}
+        authority=authorities.AnyWorkspaceOfMany, red={"test_reach_person_by_one_answer_for_rows_and_queries"}
     ),
     "rights are looked at too early": Wrong(
-        authority=AskedTooEarly, red={"test_reach_now_a_right_goes_before_the_statement_runs"}
+        authority=authorities.AskedTooEarly, red={"test_reach_now_a_right_goes_before_the_statement_runs"}
     ),
     "rights are cached": Wrong(
-        authority=Cached,
+        authority=authorities.Cached,
         red={
             "test_reach_now_a_right_goes_between_two_calls",
             "test_reach_person_holds_what_was_granted",
@@ -399,7 +305,7 @@ WRONG: dict[str, Wrong] = {
         },
     ),
     "inactive people are accepted": Wrong(
-        authority=InactiveToo,
+        authority=authorities.InactiveToo,
         red={
             "test_reach_person_who_is_not_active_reads_nothing",
             "test_reach_now_a_person_is_switched_off",
@@ -421,7 +327,9 @@ WRONG: dict[str, Wrong] = {
             "test_refs_within_reach_when_it_is_read",
         },
     ),
-    "turns never end": Wrong(patches=((Turn, "live", lambda: EVERYBODY),), red={"test_reach_live_turn_ends"}),
+    "turns never end": Wrong(
+        patches=((Turn, "live", lambda: authorities.EVERYBODY),), red={"test_reach_live_turn_ends"}
+    ),
     "accounts are folded": Wrong(
         platform=AccountsAreFolded(), red={"test_reach_account_exact_among_look_alikes"}
     ),

@@ -4,8 +4,9 @@ from django.conf import settings
 from django.test import override_settings
 
 from history_access import testing
+from history_access.testing.contract.listing import ListRules
 from history_access.testing.contract.reach import ReachRules
-from history_access.testing.contract.tools import ListRules, ReadRules
+from history_access.testing.contract.reading import ReadRules
 from tests.second_platform.factories import DeskFactories, PlainFactories
 
 PLAIN = {**settings.HISTORY_ACCESS, "TRIGGER_MODEL": None}

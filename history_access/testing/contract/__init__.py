@@ -2,11 +2,12 @@
 
 from history_access.testing.contract.authority import AuthorityRules
 from history_access.testing.contract.failures import RULE, BrokenRule
+from history_access.testing.contract.listing import ListRules
 from history_access.testing.contract.now import NowRules, TriggerRules
 from history_access.testing.contract.reach import ReachRules
+from history_access.testing.contract.reading import ReadRules, RestRules
 from history_access.testing.contract.record import RecordRules
 from history_access.testing.contract.references import ReferenceRules
-from history_access.testing.contract.tools import ListRules, ReadRules, RestRules
 
 __all__ = ["RULE", "BrokenRule", "HistoryAccessContract"]
 
