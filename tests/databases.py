@@ -36,20 +36,16 @@ def given_postgresql() -> str | None:
 
 
 def quick_postgresql() -> str:
-    """The URL of a PostgreSQL of the tests' own, which writes nothing through to the disk.
-
-    What it promises while it runs is the same; only a machine that fails would lose what was committed.
-    """
-    url = started_postgresql()
+    """The URL of a PostgreSQL of the tests' own, with its files in memory: it writes through to no disk."""
+    url = started_postgresql(_folder())
     with psycopg.connect(url, autocommit=True) as connection:
-        for setting in ("fsync", "full_page_writes", "autovacuum"):
-            connection.execute(f"ALTER SYSTEM SET {setting} TO off")
+        connection.execute("ALTER SYSTEM SET autovacuum TO off")
         connection.execute("SELECT pg_reload_conf()")
     return url
 
 
 def _folder() -> Path:
-    """Where SQLite's file goes: into memory where there is a folder with room, since it need not last."""
+    """Where the files of databases go: into memory where there is room, since they need not last."""
     roomy = os.access(MEMORY, os.W_OK) and disk_usage(MEMORY).free > ROOM
     return MEMORY if roomy else Path(tempfile.gettempdir())
 

@@ -99,5 +99,14 @@ class Cached(AskedTooEarly):
         return self.answers[asked]
 
 
+class Looks(PlatformAuthority):
+    """Promises SQL that may be kept, and looks at who is asked about."""
+
+    def holds(self, person_id, permission, workspace_id, agent_id):
+        return (
+            NEVER if person_id == "nobody" else super().holds(person_id, permission, workspace_id, agent_id)
+        )
+
+
 class InactiveToo(PlatformAuthority):
     active = EVERYBODY

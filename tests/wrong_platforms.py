@@ -296,6 +296,9 @@ WRONG: dict[str, Wrong] = {
     "rights are looked at too early": Wrong(
         authority=authorities.AskedTooEarly, red={"test_reach_now_a_right_goes_before_the_statement_runs"}
     ),
+    "a promise about SQL is broken": Wrong(
+        authority=authorities.Looks, red={"test_reach_now_by_sql_that_is_kept"}
+    ),
     "rights are cached": Wrong(
         authority=authorities.Cached,
         red={
