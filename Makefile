@@ -4,13 +4,14 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test tampering captured contract lint golden bench-audit bench-erasing clean
+.PHONY: help demo test tampering captured contract matrices bench speed lint golden bench-audit bench-erasing clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
 	@echo "make captured  a captured model that knows every id makes 10,000 calls, and every interleaving"
 	@echo "make contract  the whole contract suite on each of the wrong platforms"
+	@echo "make matrices  every cell of the matrices of which the tests take a part"
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
 	@echo "make tampering  every kind of tampering with the record on 200 random records, on both databases"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
@@ -21,7 +22,7 @@ demo: $(VENV)/.ready
 	@$(RUN) manage.py demo $(ARGUMENTS)
 
 test: lint
-	@$(RUN) -m tests.run
+	@$(RUN) -m tests.run $(ARGUMENTS)
 
 tampering: $(VENV)/.ready
 	@TAMPERED_RECORDS=200 $(RUN) -m tests.run --no-cov tests/test_seals_tampering.py tests/test_seals_clocks.py
@@ -32,6 +33,10 @@ captured: $(VENV)/.ready
 
 contract: $(VENV)/.ready
 	@EVERY_RULE=1 $(RUN) -m tests.run --no-cov tests/test_contract_faults.py
+
+matrices: $(VENV)/.ready
+	@EVERY_CELL=1 $(RUN) -m tests.run --no-cov tests/test_reach_matrix.py tests/test_admin_platform.py \
+		tests/test_admin_record.py tests/test_admin_settings_lists.py
 
 lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff check .

@@ -42,8 +42,8 @@ ODD_VALUES = (
 )
 """What a browser never sends: NUL, a lone surrogate, broken UTF-8, and values far too long."""
 
-EVERY = bool(os.environ.get("EVERY_ODD_VALUE"))
-"""Whether each list is asked every odd value of every parameter, as `make odd` does."""
+EVERY = bool(os.environ.get("EVERY_CELL"))
+"""Whether each list is asked every odd value of every parameter, as `make matrices` does."""
 
 
 def odd_values(number: int, of: int, *, own: bool) -> tuple[str, ...]:
@@ -194,7 +194,10 @@ def send(client: Client, url: str, **changes: str) -> Any:
 
 
 def crawl(client: Client, start: str) -> Iterator[tuple[str, HttpResponse]]:
-    """Every page that can be reached by links within the admin, `start` first; each filter by itself."""
+    """Every page that can be reached by links within the admin, `start` first; each filter by itself.
+
+    The page of a row is one page, whichever filters the list had that leads to it.
+    """
     waiting, seen = deque([start]), {start}
     while waiting:
         url = waiting.popleft()
@@ -205,7 +208,7 @@ def crawl(client: Client, start: str) -> Iterator[tuple[str, HttpResponse]]:
         parser = _Fields()
         parser.feed(body(response))
         for link in parser.links:
-            found = urldefrag(urljoin(url, link)).url
+            found = re.sub(r"\?_changelist_filters=[^&]*$", "", urldefrag(urljoin(url, link)).url)
             filtered_again = "?" in url and found.partition("?")[0] == url.partition("?")[0]
             if found.startswith("/admin/") and found not in seen and not filtered_again:
                 seen.add(found)

@@ -1,9 +1,11 @@
 """Every reach rule at once: setting × account × person × turn × session, against a written expectation.
 
 reach-agent, reach-account-exact, reach-person, reach-trigger-owner, reach-not-self, reach-not-deleted: the
-list, a read of each session, the door and the explanation must agree in every cell.
+list and the door must agree in every cell; the read of each session and the explanation in a third of them,
+and in all with EVERY_CELL.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,7 @@ PEOPLE = ["own", "granted here", "granted everywhere", "granted elsewhere", "not
 TURNS = ["sender", "schedule", "webhook", "no owner"]
 SESSIONS = ["live", "deleted", "other agent", "other workspace"]
 ACCOUNTS = ["Acme", "Brightside", None]
+EVERY = bool(os.environ.get("EVERY_CELL"))
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,17 @@ def test_reach_in_every_cell(world: World, person: str, turn: str) -> None:
     own = {account: Cell(one.session, "live", account, whose) for account, one in running.items()}
     for setting in SETTINGS:
         world.allow(setting)
+        number = PEOPLE.index(person) + TURNS.index(turn) + SETTINGS.index(setting)
         for account, one in running.items():
             others = [*cells, *(cell for cell in own.values() if cell.session != one.session)]
             wanted = {c.session.pk for c in others if expected(setting, person, turn, account, c)}
             assert listed(one) == wanted
-            check_each(one, account, [*others, own[account]], wanted)
+            check_each(one, account, shared_out([*others, own[account]], number), wanted)
+
+
+def shared_out(cells: list[Cell], number: int) -> list[Cell]:
+    """A third of the cells to read one by one, another for the next person, turn or setting; or all."""
+    return cells if EVERY else cells[number % 3 :: 3]
 
 
 def check_each(running: Turn, account: str | None, cells: list[Cell], wanted: set[Any]) -> None:
