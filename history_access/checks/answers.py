@@ -30,7 +30,7 @@ from history_access.reach import truth
 from settings_catalog.conf import conf as catalog_conf
 from settings_catalog.keys import key_text
 
-TURNS, PEOPLE, PLACES, ROWS = 50, 5, 3, 3
+TURNS, PEOPLE, PLACES, ROWS = 50, 4, 2, 3
 """Of how many turns the sample is taken, how large it is, and over how many conversations it is asked."""
 
 MOST_NAMED = 5
