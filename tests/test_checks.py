@@ -1,8 +1,5 @@
 """Each system check: its id, its hint, and the fault that it finds, with the sound project beside it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,6 @@ from history_access.conf import KNOWN
 from history_access.models import AbstractSession
 from settings_catalog.conf import KNOWN as CATALOG_KNOWN
 
-ROOT = Path(__file__).resolve().parent.parent
 PREFIXES = ("history_access.", "settings_catalog.")
 
 
@@ -357,18 +353,22 @@ def asked(statement: str) -> Any:
         return cursor.fetchone() if cursor.description else None
 
 
-@pytest.fixture
-def sqlite(db: None) -> Any:
-    if connections["default"].vendor != "sqlite":
-        pytest.skip("it is about SQLite")
+def only(vendor: str, request: Any, fixture: str) -> Any:
+    """The connection, where it is to this kind of database, once `fixture` has prepared it."""
+    if connections["default"].vendor != vendor:
+        pytest.skip(f"it is about {vendor}")
+    request.getfixturevalue(fixture)
     return connections["default"]
 
 
 @pytest.fixture
-def postgresql(db: None) -> Any:
-    if connections["default"].vendor != "postgresql":
-        pytest.skip("it is about PostgreSQL")
-    return connections["default"]
+def sqlite(request: Any) -> Any:
+    return only("sqlite", request, "db")
+
+
+@pytest.fixture
+def postgresql(request: Any) -> Any:
+    return only("postgresql", request, "db")
 
 
 @pytest.mark.parametrize(
@@ -389,6 +389,7 @@ def test_what_postgresql_must_not_do_on_our_connections_is_found(
     assert f"has {name} = {wrong}, set by session" in message.msg and name in message.hint
 
 
+@pytest.mark.skipif(connections["default"].vendor != "postgresql", reason="it is about PostgreSQL")
 @pytest.mark.parametrize(
     ("where", "how", "says", "hint"),
     [
@@ -399,10 +400,10 @@ def test_what_postgresql_must_not_do_on_our_connections_is_found(
     ],
 )
 def test_commits_that_do_not_wait_are_found_wherever_that_is_said(
-    committed_postgresql: Any, where: str, how: str | None, says: str, hint: str
+    committed_db: None, where: str, how: str | None, says: str, hint: str
 ) -> None:
     """As a new connection finds it; each is taken back afterwards."""
-    connection = committed_postgresql
+    connection = connections["default"]
     quoted = {"name": connection.ops.quote_name(connection.settings_dict["NAME"]), "role": "CURRENT_USER"}
     given = connection.settings_dict["OPTIONS"]
     try:
@@ -424,13 +425,6 @@ def test_commits_that_do_not_wait_are_found_wherever_that_is_said(
             asked(f"{how.format(**quoted).removesuffix('SET')} RESET synchronous_commit")
         connection.close()
     assert checks.check_postgresql(None, databases=["default"]) == []
-
-
-@pytest.fixture
-def committed_postgresql(committed_db: None) -> Any:
-    if connections["default"].vendor != "postgresql":
-        pytest.skip("it is about PostgreSQL")
-    return connections["default"]
 
 
 @pytest.mark.parametrize("name", ["fsync", "full_page_writes"])
@@ -459,14 +453,22 @@ def test_a_missing_guard_s_hint_is_the_command_that_mends_it(committed_db: None)
     assert found(databases=["default"]) == []
 
 
-def test_a_database_without_any_table_yet_has_no_findings(db: None, tmp_path: Path) -> None:
+def test_a_database_without_any_table_yet_has_no_findings(request: Any, tmp_path: Path) -> None:
     """`migrate` runs the checks before it makes the tables."""
-    if connections["default"].vendor == "postgresql":
+    connection = connections["default"]
+    if connection.vendor == "postgresql":
+        request.getfixturevalue("db")
         asked("DROP SCHEMA public CASCADE")
         asked("CREATE SCHEMA public")
         assert found(databases=["default"]) == []
         return
-    environment = {**os.environ, "DATABASE_URL": f"sqlite:///{tmp_path}/new.sqlite3"}
-    command = [sys.executable, "manage.py", "check", "--database", "default", "--fail-level", "WARNING"]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    given = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = tmp_path / "new.sqlite3"
+    try:
+        with request.getfixturevalue("django_db_blocker").unblock():
+            assert found(databases=["default"]) == []
+            assert connection.introspection.table_names() == []
+            connection.close()
+    finally:
+        connection.settings_dict["NAME"] = given

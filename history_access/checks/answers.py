@@ -30,7 +30,7 @@ from history_access.reach import truth
 from settings_catalog.conf import conf as catalog_conf
 from settings_catalog.keys import key_text
 
-TURNS, PEOPLE, PLACES, ROWS = 50, 5, 3, 3
+TURNS, PEOPLE, PLACES, ROWS = 50, 4, 2, 3
 """Of how many turns the sample is taken, how large it is, and over how many conversations it is asked."""
 
 MOST_NAMED = 5
@@ -69,8 +69,8 @@ def check_answers(
 ) -> list[CheckMessage]:
     """E020: the authority's answer is no condition, or cannot be asked of the database. E021: it answers
     otherwise for a workspace's text or for an OuterRef than for the key, or otherwise where it is asked over
-    conversations. E022: a right for the whole workspace does not count for one of its agents. (E020 to E022
-    ask about a small sample.)
+    conversations. E022: a right for the whole workspace does not count for one of its agents (all three
+    as seen in a small sample of people and places).
     """
     if not databases or primary_of_sound_models() not in databases or check_authority(None):
         return []

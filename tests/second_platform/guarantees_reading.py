@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -43,6 +44,15 @@ def words(page: Any) -> list[Any]:
 def test_checks_are_clean_and_no_migration_is_missing(db: None) -> None:
     call_command("check", databases=["default"], fail_level="WARNING")
     call_command("makemigrations", "settings_catalog", "history_access", check=True, verbosity=0)
+
+
+def test_a_column_of_the_desk_that_has_another_name_is_found(db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE desk_threads RENAME COLUMN digest TO gist")
+    (wrong,) = run_checks(databases=["default"])
+    assert wrong.id == "history_access.E017"
+    assert wrong.msg == "desk_threads has no column digest, which desk.Thread.summary reads."
+    assert "no field names: gist." in wrong.hint
 
 
 def test_migrate_makes_our_tables_and_leaves_the_desk_s_as_they_were(db: None) -> None:
