@@ -34,8 +34,8 @@ FROM settings_catalog_settingvalue v WHERE v.entry IN (:first_entry, :second_ent
 
 _FACTS = """
 SELECT t.id AS turn_id, t.workspace_id, t.session_id, s.agent_id, s.account_id, t.trigger_id,
-  p.id AS reader_id, w.name AS workspace, w.time_zone, a.name AS agent, c.name AS account, g.name AS "trigger",
-  p.username AS reader, t.ended_at IS NULL AND s.deleted_at IS NULL AS live,
+  p.id AS reader_id, w.name AS workspace, w.time_zone, a.name AS agent, c.name AS account,
+  g.name AS "trigger", p.username AS reader, t.ended_at IS NULL AND s.deleted_at IS NULL AS live,
   COALESCE(p.is_active, 0) AS active,
   EXISTS(SELECT 1 FROM agent_platform_authority r WHERE r.person_id = p.id AND r.workspace_id = t.workspace_id
     AND r.permission = 'sessions:read' AND (r.agent_id IS NULL OR r.agent_id = s.agent_id)) AS granted

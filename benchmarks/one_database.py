@@ -28,7 +28,7 @@ def main(size_name: str, rounds: int, file: str) -> None:
     from benchmarks.goals import goals, judged, statement_goals
     from benchmarks.loading import fill
     from benchmarks.measuring import Spread, measured
-    from benchmarks.works import Works
+    from benchmarks.works import Works, middle_of
 
     call_command("migrate", verbosity=0)
     began, load = time.perf_counter(), os.getloadavg()[0]
@@ -46,7 +46,7 @@ def main(size_name: str, rounds: int, file: str) -> None:
         length = max(corpus.conversations)
         session = corpus.conversations[length]
         connection.close()
-        together = clients.throughput(works.turn, session, length // 2 + 1, rounds=CLIENT_ROUNDS)
+        together = clients.throughput(works.turn, session, middle_of(length), rounds=CLIENT_ROUNDS)
         for work, shapes in together.items():
             words = f"{clients.CLIENTS} clients, {work}: the product's throughput to the floor's"
             found.append(judged(words, clients.share(shapes), least=_CLIENTS_AT_LEAST))
@@ -55,6 +55,9 @@ def main(size_name: str, rounds: int, file: str) -> None:
         "sessions": size.sessions,
         "messages": size.entries,
         "largest_agent": max(size.growing),
+        "agents": size.growing,
+        "lengths": size.lengths,
+        "pages": size.pages,
         "seconds_to_fill": round(filled),
         "load_before": round(load, 2),
         "load_while_measuring": [round(one, 2) for one in loads],

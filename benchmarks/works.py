@@ -43,6 +43,11 @@ def reading(length: int, where: str) -> str:
     return f"read 50 of {length:,}, {where}"
 
 
+def middle_of(length: int) -> int:
+    """From where on the 50 in the middle are read: seven in ten entries are readable."""
+    return max(1, length // 2 - LIMIT * 7 // 10 + 1)
+
+
 ONLY = "visibility and text alone"
 TOOLSET = "toolset_for"
 
@@ -126,7 +131,7 @@ class Works:
     def reads(self) -> Iterator[Contender]:
         """50 messages of conversations that grow."""
         for length, session in self.corpus.conversations.items():
-            for where, start in (("start", 1), ("middle", length // 2 + 1), ("end", -LIMIT)):
+            for where, start in (("start", 1), ("middle", middle_of(length)), ("end", -LIMIT)):
                 work = reading(length, where)
                 call = _reading(self.toolset, session, start)
                 yield Contender(work, PRODUCT, call)
@@ -144,7 +149,7 @@ class Works:
         """Without turn, setting and record: one statement that looks at visibility and fetches text."""
         reach, (facts, setting) = reach_of(self.turn), self.floor.look_up(self.turn)
         length = max(self.corpus.conversations)
-        session, start = self.corpus.conversations[length], length // 2 + 1
+        session, start = self.corpus.conversations[length], middle_of(length)
         everything = door.Span()
         for work, product, floor in (
             (
