@@ -127,7 +127,7 @@ class SessionPlan:
 
     @property
     def last_moved_at(self) -> datetime:
-        """When its last message came; several sessions share a moment."""
+        """When its last message came."""
         return self.started_at + timedelta(seconds=20 * self.length)
 
     def row(self, workspace: str) -> Row:
@@ -181,7 +181,7 @@ def sessions(
     for agent, number in crowds:
         own = set(range(0, number, max(number // _OWN, 1))) if number == largest else set[int]()
         for nth in range(number):
-            started = BEGAN + timedelta(seconds=nth * (40_000_000 // number))
+            started = BEGAN + timedelta(seconds=(nth // 2) * (80_000_000 // number))  # two share a moment
             # Three in ten have no account; of the agent with the line, as many have the one that is named.
             share = chance.random()
             account = None if share < 0.3 else chance.choice(accounts)  # noqa: PLR2004
