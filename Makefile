@@ -14,6 +14,8 @@ help:
 	@echo "make matrices  every cell of the matrices of which the tests take a part"
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
 	@echo "make tampering  every kind of tampering with the record on 200 random records, on both databases"
+	@echo "make bench   the product beside hand-written SQL, the plain ORM and other shapes; SIZE=full for the large one"
+	@echo "make speed   docs/speed.md and its drawings, from the last full run"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
 	@echo "make bench-erasing  how long readers wait while 5,000 values are erased or pruned"
 	@echo "make clean   remove the environment and what it made"
@@ -43,6 +45,12 @@ lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+
+bench: $(VENV)/.ready
+	@SIZE=$(SIZE) $(RUN) -m benchmarks.run $(ARGUMENTS)
+
+speed: $(VENV)/.ready
+	@$(RUN) -m docs.make_speed
 
 bench-audit: $(VENV)/.ready
 	@$(RUN) -m benchmarks.audit_pages

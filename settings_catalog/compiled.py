@@ -296,20 +296,57 @@ _ADAPTED = {"postgresql": _for_postgresql, "sqlite": _for_sqlite}
 
 
 def cursor_of(connection: BaseDatabaseWrapper) -> Any:
-    """A cursor of Django's connection, as Django's own ones in all but the protocol.
+    """A cursor of Django's connection, as Django's own ones in all but what kept statements need.
 
     With psycopg it binds values in the server and takes results in binary, and prepares statements where the
-    database's OPTIONS have a `prepare_threshold`: Django leaves it off, for connection poolers.
+    database's OPTIONS have a `prepare_threshold`: Django leaves it off, for connection poolers. With SQLite
+    it puts the driver's placeholders into a statement once, which Django does at every execution.
     """
-    binary = _binary_cursor() if connection.vendor == "postgresql" else None
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     raw = connection.connection
-    if binary is None or not isinstance(raw, binary.connects):
+    cursor = _cursor_of_driver(connection.vendor, raw)
+    if cursor is None:
         return connection.cursor()
     connection.validate_thread_sharing()
     make = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    return make(binary(raw))
+    return make(cursor)
+
+
+def _cursor_of_driver(vendor: str, raw: Any) -> Any:
+    """Our own cursor for the connection of a driver that we know; None for every other."""
+    if vendor == "sqlite":
+        kept = _sqlite_cursor()
+        return raw.cursor(factory=kept) if isinstance(raw, kept.connects) else None
+    binary = _binary_cursor() if vendor == "postgresql" else None
+    return binary(raw) if binary is not None and isinstance(raw, binary.connects) else None
+
+
+@cache
+def _sqlite_cursor() -> Any:
+    """The class of such cursors."""
+    import sqlite3
+
+    from django.db.backends.sqlite3.base import SQLiteCursorWrapper
+
+    placed_in: dict[str, str] = {}
+
+    class SQLiteCursor(SQLiteCursorWrapper):
+        """Keeps how statements look with the driver's placeholders."""
+
+        connects = sqlite3.Connection
+
+        def convert_query(self, query: str, *, param_names: Any = None) -> str:
+            if param_names is not None:
+                return super().convert_query(query, param_names=param_names)
+            placed = placed_in.get(query)
+            if placed is None:
+                if len(placed_in) >= MOST_PLANS:
+                    placed_in.clear()
+                placed = placed_in[query] = super().convert_query(query)
+            return placed
+
+    return SQLiteCursor
 
 
 @cache

@@ -1,12 +1,13 @@
 """Rows put into a table in one statement, whose text is kept, without a model instance for each."""
 
 import json
+import uuid
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Model
+from django.db.models import Model, UUIDField
 
 from settings_catalog.compiled import cursor_of
 from settings_catalog.conf import conf
@@ -87,8 +88,11 @@ class _Insertion:
 
     def _written(self, name: str, value: Any) -> Any:
         """A value as its field writes it."""
-        if type(value) in _AS_THEY_ARE:
+        kind = type(value)
+        if kind in _AS_THEY_ARE:
             return value
+        if kind is uuid.UUID and type(self.fields[name]) is UUIDField:
+            return str(value) if self.selected else value.hex
         return self.fields[name].get_db_prep_save(value, self.connection)
 
 

@@ -4,6 +4,7 @@ import re
 import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -32,6 +33,12 @@ def uuid7_at(moment: datetime) -> uuid.UUID:
 
 def key_text(key: object) -> str:
     """The one text form of a platform's key; an integer 7 is "7", a UUID has its hyphens."""
+    return _uuid_text(key) if type(key) is uuid.UUID else str(key)
+
+
+@lru_cache(maxsize=4_096)
+def _uuid_text(key: uuid.UUID) -> str:
+    """The same, looked up: one call writes each of its keys several times, which takes Python a while."""
     return str(key)
 
 

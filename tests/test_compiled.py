@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.db.backends.sqlite3.base import SQLiteCursorWrapper
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.db.models.sql.compiler import SQLCompiler
@@ -235,6 +236,18 @@ def test_prepared_where_the_options_say_so(open_world: World) -> None:
         assert prepared() > 0
     finally:
         connection.close()
+
+
+def test_placeholders_of_sqlite_are_put_in_once(told: World, monkeypatch: Any) -> None:
+    """Django looks through the whole statement at every execution, which takes it longer than SQLite."""
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL takes other placeholders")
+    tools = told.tools(told.mara)
+    first = tools.call(*HISTORY)
+    converted: list[str] = []
+    monkeypatch.setattr(SQLiteCursorWrapper, "convert_query", lambda *given, **named: converted.append(given))
+    assert tools.call(*HISTORY) == first
+    assert converted == []
 
 
 def test_json_is_decoded_once_on_both_paths(told: World) -> None:

@@ -1,0 +1,78 @@
+"""The floor, the product, the plain ORM and the shapes of others, side by side in one run.
+
+    make bench                      PostgreSQL and SQLite, small: a few minutes
+    make bench SIZE=full            200,000 sessions, 4 million messages
+    python -m benchmarks.run [size] [rounds] [postgresql|sqlite]
+
+What counts are the ratios of one run. The results go to `benchmarks/results/`.
+"""
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks import table
+from benchmarks.corpus import SIZES
+
+RESULTS = Path(__file__).with_name("results")
+DATABASES = ("postgresql", "sqlite")
+
+
+def main(arguments: list[str]) -> None:
+    """Measure, write the results, and print them."""
+    size, rounds, databases = _asked(arguments)
+    result = {
+        "size": size,
+        "rounds": rounds,
+        "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": {
+            "python": platform.python_version(),
+            "django": version("django"),
+            "psycopg": version("psycopg"),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+        },
+        "databases": {name: _measured(name, size, rounds) for name in databases},
+    }
+    RESULTS.mkdir(exist_ok=True)
+    file = RESULTS / f"{size}.json"
+    file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(table.text(result))
+
+
+def _asked(arguments: list[str]) -> tuple[str, int, tuple[str, ...]]:
+    given = [*arguments, *[""] * 3]
+    size = given[0] or os.environ.get("SIZE") or "small"
+    if size not in SIZES:
+        raise SystemExit(f"SIZE: {size!r} is none of {', '.join(SIZES)}")
+    rounds = int(given[1] or SIZES[size].rounds)
+    if given[2] and given[2] not in DATABASES:
+        raise SystemExit(f"database: {given[2]!r} is none of {', '.join(DATABASES)}")
+    return size, rounds, (given[2],) if given[2] else DATABASES
+
+
+def _measured(name: str, size: str, rounds: int) -> Any:
+    """One database, measured in a process of its own, since Django keeps the one that it began with."""
+    from demo.databases import started_postgresql
+
+    print(f"== {name}, {size}", file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="history-access-benchmark-") as folder:
+        url = started_postgresql() if name == "postgresql" else f"sqlite:///{folder}/benchmark.sqlite3"
+        file = Path(folder) / "found.json"
+        subprocess.run(
+            [sys.executable, "-W", "error", "-m", "benchmarks.one_database", size, str(rounds), str(file)],
+            env={**os.environ, "DATABASE_URL": url},
+            check=True,
+        )
+        return json.loads(file.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
