@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test tampering captured matrices lint golden bench-audit bench-erasing clean
+.PHONY: help demo test coverage tampering captured matrices lint golden bench-audit bench-erasing clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
+	@echo "make coverage  the tests again, measuring which branches they run"
 	@echo "make captured  a captured model that knows every id makes 10,000 calls, and every interleaving"
 	@echo "make matrices  every cell of the matrices of which the tests take a part"
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
@@ -23,15 +24,18 @@ demo: $(VENV)/.ready
 test: lint
 	@$(RUN) -m tests.run $(ARGUMENTS)
 
+coverage: $(VENV)/.ready
+	@$(RUN) -m tests.run --covered
+
 tampering: $(VENV)/.ready
-	@TAMPERED_RECORDS=200 $(RUN) -m tests.run --no-cov tests/test_seals_tampering.py tests/test_seals_clocks.py
+	@TAMPERED_RECORDS=200 $(RUN) -m tests.run tests/test_seals_tampering.py tests/test_seals_clocks.py
 
 captured: $(VENV)/.ready
-	@CAPTURED_CALLS=12000 EVERY_INTERLEAVING=1 $(RUN) -m tests.run --no-cov \
+	@CAPTURED_CALLS=12000 EVERY_INTERLEAVING=1 $(RUN) -m tests.run \
 		tests/test_refs_captured.py tests/test_refs_interleavings.py
 
 matrices: $(VENV)/.ready
-	@EVERY_CELL=1 $(RUN) -m tests.run --no-cov tests/test_reach_matrix.py tests/test_admin_platform.py \
+	@EVERY_CELL=1 $(RUN) -m tests.run tests/test_reach_matrix.py tests/test_admin_platform.py \
 		tests/test_admin_record.py tests/test_admin_settings_lists.py
 
 lint: $(VENV)/.ready

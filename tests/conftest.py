@@ -1,5 +1,6 @@
 """Fixtures: a small world on the agent platform, and a database that is emptied after a test that commits."""
 
+import gc
 from typing import Any
 
 import pytest
@@ -7,6 +8,12 @@ from django.test import TransactionTestCase
 
 from tests.emptying import empty
 from tests.worlds import World
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
