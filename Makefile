@@ -36,7 +36,7 @@ captured: $(VENV)/.ready
 
 matrices: $(VENV)/.ready
 	@EVERY_CELL=1 $(RUN) -m tests.run tests/test_reach_matrix.py tests/test_admin_platform.py \
-		tests/test_admin_record.py tests/test_admin_settings_lists.py
+		tests/test_admin_record.py tests/test_admin_settings_lists.py tests/test_refs_picking.py tests/test_refs_reading.py
 
 lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff check .
