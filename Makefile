@@ -4,11 +4,13 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test tampering captured contract matrices bench speed lint golden bench-audit bench-erasing clean
+.PHONY: help demo test coverage tampering captured contract matrices bench speed lint golden bench-audit \
+	bench-erasing clean
 
 help:
 	@echo "make demo    an example platform: an agent's morning digest, its record, and three refusals"
 	@echo "make test    style, types, import layers, and the tests on SQLite and PostgreSQL"
+	@echo "make coverage  the tests again, measuring which branches they run"
 	@echo "make captured  a captured model that knows every id makes 10,000 calls, and every interleaving"
 	@echo "make contract  the whole contract suite on each of the wrong platforms"
 	@echo "make matrices  every cell of the matrices of which the tests take a part"
@@ -26,19 +28,22 @@ demo: $(VENV)/.ready
 test: lint
 	@$(RUN) -m tests.run $(ARGUMENTS)
 
+coverage: $(VENV)/.ready
+	@$(RUN) -m tests.run --covered
+
 tampering: $(VENV)/.ready
-	@TAMPERED_RECORDS=200 $(RUN) -m tests.run --no-cov tests/test_seals_tampering.py tests/test_seals_clocks.py
+	@TAMPERED_RECORDS=200 $(RUN) -m tests.run tests/test_seals_tampering.py tests/test_seals_clocks.py
 
 captured: $(VENV)/.ready
-	@CAPTURED_CALLS=12000 EVERY_INTERLEAVING=1 $(RUN) -m tests.run --no-cov \
+	@CAPTURED_CALLS=12000 EVERY_INTERLEAVING=1 $(RUN) -m tests.run \
 		tests/test_refs_captured.py tests/test_refs_interleavings.py
 
 contract: $(VENV)/.ready
-	@EVERY_RULE=1 $(RUN) -m tests.run --no-cov tests/test_contract_faults.py
+	@EVERY_RULE=1 $(RUN) -m tests.run tests/test_contract_faults.py
 
 matrices: $(VENV)/.ready
-	@EVERY_CELL=1 $(RUN) -m tests.run --no-cov tests/test_reach_matrix.py tests/test_admin_platform.py \
-		tests/test_admin_record.py tests/test_admin_settings_lists.py
+	@EVERY_CELL=1 $(RUN) -m tests.run tests/test_reach_matrix.py tests/test_admin_platform.py \
+		tests/test_admin_record.py tests/test_admin_settings_lists.py tests/test_refs_picking.py tests/test_refs_reading.py
 
 lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff check .

@@ -1,5 +1,6 @@
 """Fixtures: a small world on the agent platform, and a database that is emptied after a test that commits."""
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,12 @@ from tests.worlds import World
 
 collect_ignore = ["second_platform"]
 """A project of its own, which `test_second_platform` runs: its models are none of this one's."""
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

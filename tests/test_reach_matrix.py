@@ -5,7 +5,6 @@ list and the door must agree in every cell; the read of each session and the exp
 and in all with EVERY_CELL.
 """
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +15,13 @@ from history_access.agent_platform import services
 from history_access.agent_platform.models import Account, Agent, Authority, Session, Turn, Workspace
 from history_access.reach import reach_of
 from history_access.tools import Toolset
-from tests.worlds import NOON, World
+from tests.worlds import NOON, World, shared_out
 
 SETTINGS = ["none", "same_account", "all_accounts"]
 PEOPLE = ["own", "granted here", "granted everywhere", "granted elsewhere", "nothing", "inactive"]
 TURNS = ["sender", "schedule", "webhook", "no owner"]
 SESSIONS = ["live", "deleted", "other agent", "other workspace"]
 ACCOUNTS = ["Acme", "Brightside", None]
-EVERY = bool(os.environ.get("EVERY_CELL"))
 
 
 @dataclass(frozen=True)
@@ -63,17 +61,12 @@ def test_reach_in_every_cell(world: World, person: str, turn: str) -> None:
     own = {account: Cell(one.session, "live", account, whose) for account, one in running.items()}
     for setting in SETTINGS:
         world.allow(setting)
-        number = PEOPLE.index(person) + TURNS.index(turn) + SETTINGS.index(setting)
+        place = PEOPLE.index(person), TURNS.index(turn), SETTINGS.index(setting)
         for account, one in running.items():
             others = [*cells, *(cell for cell in own.values() if cell.session != one.session)]
             wanted = {c.session.pk for c in others if expected(setting, person, turn, account, c)}
             assert listed(one) == wanted
-            check_each(one, account, shared_out([*others, own[account]], number), wanted)
-
-
-def shared_out(cells: list[Cell], number: int) -> list[Cell]:
-    """A third of the cells to read one by one, another for the next person, turn or setting; or all."""
-    return cells if EVERY else cells[number % 3 :: 3]
+            check_each(one, account, shared_out([*others, own[account]], *place), wanted)
 
 
 def check_each(running: Turn, account: str | None, cells: list[Cell], wanted: set[Any]) -> None:

@@ -16,7 +16,7 @@ from history_access.references import bind_references, take_back
 from history_access.references.binding import new_reference
 from history_access.testing import lift_guards
 from history_access.tools import Toolset, toolset_for
-from tests.worlds import World, error, read
+from tests.worlds import World, error, read, shared_out
 
 SETTINGS = ["none", "same_account", "all_accounts"]
 REFERENCES = ["none", "excerpts", "conversations"]
@@ -86,7 +86,7 @@ def hand_over(turn: Turn, sources: list[Source]) -> None:
 @pytest.mark.parametrize("granted", [False, True], ids=["own", "granted"])
 @pytest.mark.parametrize("history", SETTINGS)
 def test_refs_within_reach_in_every_cell(world: World, history: str, granted: bool) -> None:
-    """history_access × conversation_references × conversation × handed over or not."""
+    """history_access × conversation_references × conversation × handed over or not: a third of the cells."""
     sources = make_sources(world)
     if granted:
         world.grant(world.mara, agent=world.agent)
@@ -98,10 +98,11 @@ def test_refs_within_reach_in_every_cell(world: World, history: str, granted: bo
             hand_over(turns[name, handed], sources)
     for references in REFERENCES:
         world.allow_references(references)
-        for (account_name, handed), turn in turns.items():
+        for number, ((account_name, handed), turn) in enumerate(turns.items()):
             tools = toolset_for(turn)
             assert tools.names == offered(history, references, handed)
-            for one in sources:
+            place = SETTINGS.index(history), REFERENCES.index(references), granted, number
+            for one in shared_out(sources, *place):
                 wanted = expected(history, references, granted, account_name, one, handed)
                 check(turn, one, wanted, history, offers=bool(tools))
 
