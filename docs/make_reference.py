@@ -119,8 +119,8 @@ def _checks() -> str:
     lines = [
         "## Checks",
         "",
-        "`manage.py check --database default` runs them all. What looks at tables (E017 to E022 and W003)",
-        "waits until every migration has run.",
+        "`manage.py check --database default` runs them all.",
+        "Those that look at tables (E017 to E022 and W003) wait until every migration has run.",
         "",
         "| id | finds |",
         "|---|---|",

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.checks import run_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
@@ -438,6 +439,17 @@ def test_a_server_that_may_lose_what_it_wrote_is_found(postgresql: Any, name: st
     assert message.id == "history_access.W006"
     assert f"{name} = off, set in the server's configuration" in message.msg
     assert f"Set {name} = on in postgresql.conf" in message.hint
+
+
+@pytest.mark.skipif(connections["default"].vendor != "postgresql", reason="SQLite has no functions")
+def test_a_guard_whose_own_function_was_replaced_is_found(db: None) -> None:
+    """By the whole of it: this one has the words of a refusal, and refuses nothing."""
+    guards = apps.get_app_config("agent_platform").guards()
+    guard = next(one for one in guards if "$$" in str(one.statement("postgresql")))
+    body = "BEGIN RETURN NEW; /* RAISE EXCEPTION */ END"
+    asked(f'CREATE OR REPLACE FUNCTION "{guard.name}"() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$')
+    (wrong,) = found(databases=["default"])
+    assert wrong.id == "history_access.E008" and f"guard {guard.name} on" in wrong.msg
 
 
 def test_a_missing_guard_s_hint_is_the_command_that_mends_it(committed_db: None) -> None:

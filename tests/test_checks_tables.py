@@ -323,7 +323,7 @@ NOT_SERVING = [
 ON_POSTGRESQL = [
     f"{ON_THREADS} (bot_no, moved DESC NULLS LAST)",
     f"{ON_THREADS} (bot_no) INCLUDE (moved)",
-    f"{ON_THREADS} USING hash (bot_no)",
+    f"{ON_THREADS} USING brin (bot_no, moved)",
 ]
 if connection.vendor == POSTGRESQL:
     NOT_SERVING = [*NOT_SERVING[:-1], *ON_POSTGRESQL]
@@ -355,6 +355,11 @@ def test_the_index_for_reading_leads_with_the_conversation_and_the_number(
 ) -> None:
     expected = [] if serves else ["ledger_entries"]
     assert warned(ledger.found(NEWEST, f"CREATE {index}", SESSION)) == expected
+
+
+@pytest.mark.skipif(connection.vendor != POSTGRESQL, reason="SQLite has one kind of index")
+def test_a_hash_is_enough_for_what_is_looked_up_and_not_ordered(ledger: Ledger) -> None:
+    assert warned(ledger.found(NEWEST, NUMBER, SESSION.replace("(", "USING hash ("))) == []
 
 
 def test_a_platform_without_webhooks_needs_no_index_of_its_turns(ledger: Ledger) -> None:

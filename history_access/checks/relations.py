@@ -43,14 +43,14 @@ SELECT wanted.name, coalesce(pg_get_expr(i.indpred, i.indrelid), ''), (
     SELECT array_agg(CASE WHEN o.option IN (0, 3) THEN a.attname::text END ORDER BY o.nth)
     FROM unnest(i.indkey::int2[], i.indoption::int2[]) WITH ORDINALITY AS o(attnum, option, nth)
     LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = o.attnum
-    WHERE o.nth <= i.indnkeyatts
 )
 FROM unnest(%s::text[], %s::text[]) AS wanted(name, quoted)
 JOIN pg_index i ON i.indrelid = to_regclass(wanted.quoted) AND i.indisvalid
 JOIN pg_class x ON x.oid = i.indexrelid
-JOIN pg_am m ON m.oid = x.relam AND m.amname = 'btree'
+JOIN pg_am m ON m.oid = x.relam AND m.amname IN ('btree', 'hash')
 """
-"""An option of 0 is ascending and of 3 descending; the others put NULLs where `ORDER BY` does not."""
+"""An option of 0 is ascending and of 3 descending; the others put NULLs where `ORDER BY` does not. What an
+index only includes has none."""
 
 _SQLITE_COLUMNS = """
 SELECT m.type, c.name, c.type FROM sqlite_master AS m JOIN pragma_table_xinfo(m.name) AS c
