@@ -89,7 +89,7 @@ def test_w002_looks_at_so_many_agents_at_most(world: World, chosen: Any, monkeyp
     world.set(platform=True, value="all_accounts", ceiling="all_accounts")
     webhook(world, agents[-1])
     assert found() == []
-    assert statements(found) < 40
+    assert statements(lambda: danger_checks.check_danger(None, databases=["default"])) < 30
 
 
 def test_w002_keeps_quiet_before_the_tables_are_there(world: World, chosen: Any, monkeypatch: Any) -> None:

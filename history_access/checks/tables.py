@@ -4,7 +4,6 @@ Only once every migration has run: before that the tables are not what they are 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -19,6 +18,7 @@ from history_access.checks.models import paths, primary_of_sound_models, read_fi
 from history_access.checks.relations import Relation, column_name, relations
 from history_access.checks.types import NAIVE, AnyField, alike, family
 from history_access.conf import conf
+from history_access.danger_checks import check_danger_settings
 from history_access.models.platform import message_model, primary, session_model, turn_model
 from settings_catalog.conf import conf as catalog_conf
 from settings_catalog.conf import named_model
@@ -97,9 +97,9 @@ def _compared_keys() -> dict[str, list[AnyField]]:
 
 
 def _trigger_key() -> Iterator[AnyField]:
-    with suppress(LookupError, TypeError):  # no model of triggers, which another check says
-        if conf.trigger_model is not None:
-            yield named_model("TRIGGER_MODEL", conf.trigger_model)._meta.pk
+    wrong = {message.id for message in check_danger_settings(None)}
+    if conf.trigger_model is not None and "history_access.E010" not in wrong:
+        yield named_model("TRIGGER_MODEL", conf.trigger_model)._meta.pk
 
 
 def _place_of_agents() -> Iterator[AnyField]:
