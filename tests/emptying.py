@@ -3,8 +3,9 @@
 Django's flush empties every table, and then makes permissions, content types and guards anew.
 """
 
+from typing import Any
+
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
-from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase
 
 from history_access.testing import put_back_guards
@@ -19,15 +20,18 @@ def empty(case: TransactionTestCase | None = None, using: str = DEFAULT_DB_ALIAS
     connection = connections[using]
     put_back_guards(using)  # those that the test lifted
     with transaction.atomic(using=using), connection.cursor() as cursor:
-        filled = _filled(cursor, connection.introspection.django_table_names(only_existing=True))
-        with lifted(connection, (guard for guard in all_guards() if guard.table in filled)):
-            for table in filled:
+        tables = filled(connection)
+        with lifted(connection, (guard for guard in all_guards() if guard.table in tables)):
+            for table in tables:
                 cursor.execute(f'DELETE FROM "{table}"')
             connection.check_constraints()  # now: a guard cannot be put back while foreign keys wait
 
 
-def _filled(cursor: CursorWrapper, tables: list[str]) -> list[str]:
-    """Those tables that have rows, by one statement."""
+def filled(connection: Any) -> list[str]:
+    """The tables that have rows of tests, by one statement."""
+    tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
     one = "SELECT '{0}' WHERE EXISTS (SELECT 1 FROM \"{0}\")"
-    cursor.execute(" UNION ALL ".join(one.format(table) for table in tables if table not in MADE_BY_MIGRATE))
-    return [table for (table,) in cursor.fetchall()]
+    asked = " UNION ALL ".join(one.format(table) for table in tables if table not in MADE_BY_MIGRATE)
+    with connection.cursor() as cursor:
+        cursor.execute(asked)
+        return [table for (table,) in cursor.fetchall()]
