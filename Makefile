@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test coverage tampering captured contract matrices bench speed lint golden bench-audit \
+.PHONY: help demo test coverage tampering captured contract bench speed lint golden bench-audit \
 	bench-erasing clean
 
 help:
@@ -13,7 +13,6 @@ help:
 	@echo "make coverage  the tests again, measuring which branches they run"
 	@echo "make captured  a captured model that knows every id makes 10,000 calls, and every interleaving"
 	@echo "make contract  the whole contract suite on each of the wrong platforms"
-	@echo "make matrices  every cell of the matrices of which the tests take a part"
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
 	@echo "make tampering  every kind of tampering with the record on 200 random records, on both databases"
 	@echo "make bench   the product beside hand-written SQL, the plain ORM and other shapes; SIZE=full for the large one"
@@ -40,10 +39,6 @@ captured: $(VENV)/.ready
 
 contract: $(VENV)/.ready
 	@EVERY_RULE=1 $(RUN) -m tests.run tests/test_contract_faults.py
-
-matrices: $(VENV)/.ready
-	@EVERY_CELL=1 $(RUN) -m tests.run tests/test_reach_matrix.py tests/test_admin_platform.py \
-		tests/test_admin_record.py tests/test_admin_settings_lists.py tests/test_refs_picking.py tests/test_refs_reading.py
 
 lint: $(VENV)/.ready
 	@$(VENV)/bin/ruff check .

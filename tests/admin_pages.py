@@ -17,7 +17,7 @@ from django.utils import timezone
 from history_access.agent_platform.models import Authority, Workspace
 from history_access.models import TurnConversationRead
 from settings_catalog.models import SettingValue
-from tests.worlds import EVERY_CELL, World
+from tests.worlds import World
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202egnp\nline"
 """A name as nobody wants it: markup, an override of the text's direction, and a line break."""
@@ -40,15 +40,6 @@ ODD_VALUES = (
     "{}",
 )
 """What a browser never sends: NUL, a lone surrogate, broken UTF-8, and values far too long."""
-
-
-def odd_values(number: int, of: int, *, own: bool) -> tuple[str, ...]:
-    """The odd values of one parameter for one list: all, where the parameter is the list's own.
-
-    Of a parameter that Django's lists share, the lists of a matrix share out the values: the list of this
-    `number`, of so many, gets its part.
-    """
-    return ODD_VALUES if own or EVERY_CELL else ODD_VALUES[number % of :: of]
 
 
 def staff(world: World, name: str, *codenames: str) -> Any:

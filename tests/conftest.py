@@ -14,6 +14,26 @@ from tests.worlds import World
 collect_ignore = ["second_platform"]
 """A project of its own, which `test_second_platform` runs: its models are none of this one's."""
 
+TOGETHER = {
+    "tests/test_demo.py": "demo",  # its runs are started once
+    "tests/test_adapter_calls.py": "frameworks",  # which take seconds to import
+    "tests/test_adapter_http.py": "frameworks",
+    "tests/test_adapter_imports.py": "frameworks",
+}
+"""Which files' tests stay together in one process, where several run."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One test at a time to whoever is free, but for those that belong together."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER.get(nodeid.partition("::")[0], nodeid)
+
+    return Scheduling(config, log)
+
 
 def pytest_collection_finish() -> None:
     """What was imported stays: the garbage collector need not look through it again and again."""

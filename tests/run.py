@@ -55,7 +55,6 @@ def tested(database: str, url: str | None, arguments: list[str]) -> bool:
         "-q",
         "-n",
         "2",
-        "--dist=loadgroup",
     ]
     given = [one for one in arguments if one != COVERED]
     measuring = measured(last=database == POSTGRESQL) if COVERED in arguments else []

@@ -31,7 +31,6 @@ LIST, READ = "list_conversations", "read_conversation"
 LONG_AGO = datetime(2025, 11, 29, 17, 0, tzinfo=UTC)
 
 # In one process, which then imports the frameworks once.
-pytestmark = pytest.mark.xdist_group("frameworks")
 
 
 @pytest.fixture

@@ -24,7 +24,6 @@ ASKED = "What was said?"
 TEXTS = ["<b>one</b>", "two & \u202etwo", "three", "four"]
 
 # In one process, which then imports the frameworks once.
-pytestmark = pytest.mark.xdist_group("frameworks")
 
 
 def digest(messages: list[Message]) -> Message:

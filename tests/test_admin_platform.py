@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib import admin
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -29,7 +28,6 @@ from tests.admin_pages import (
     body,
     fields,
     list_url,
-    odd_values,
     row_url,
     send,
     status_for,
@@ -250,9 +248,7 @@ def test_a_turn_says_who_or_what_started_it(world: World, rows: dict[Any, Any]):
 @pytest.mark.parametrize("parameter", PARAMETERS)
 def test_no_parameter_breaks_a_list(world: World, rows: dict[Any, Any], model: Any, parameter: str):
     client = visitor(world, "superuser")
-    filters = [one.parameter_name for one in admin.site.get_model_admin(model).list_filter]
-    own = parameter in ("q", *filters)
-    for value in odd_values(MODELS.index(model), len(MODELS), own=own):
+    for value in ODD_VALUES:
         response = client.get(f"{list_url(model)}?{parameter}={value}")
         assert response.status_code in (200, 302, 400), value[:20]
 

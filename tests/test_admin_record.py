@@ -14,11 +14,11 @@ from history_access.models import RecordedName, TurnConversationRead
 from settings_catalog.admin import lists
 from tests.admin_pages import (
     HOSTILE,
+    ODD_VALUES,
     OUTSIDE,
     PEOPLE,
     SHOWN_HOSTILE,
     body,
-    odd_values,
     read_row,
     row_url,
     visitor,
@@ -206,8 +206,7 @@ SHARED = ["p", "o", "e", "all", "_to_field", "_popup", "read_at__year"]
 @pytest.mark.parametrize("parameter", ["q", *FILTERS, *SHARED])
 def test_no_parameter_breaks_the_list(client_who_sees: Client, parameter: str):
     read_row()
-    shared = parameter in SHARED
-    for value in odd_values(SHARED.index(parameter) if shared else 0, 3, own=not shared):
+    for value in ODD_VALUES:
         response = client_who_sees.get(f"{reverse(LIST)}?{parameter}={value}")
         assert response.status_code in (200, 302, 400, 404), value[:20]
 

@@ -19,7 +19,6 @@ from tests.admin_pages import (
     SHOWN_HOSTILE,
     body,
     list_url,
-    odd_values,
     place_url,
     row_url,
     send,
@@ -229,8 +228,8 @@ OWN = ("q", "entry", "level")
     [*OWN, "p", "o", "e", "all", "_to_field", "_popup", "why", "value__startswith"],
 )
 def test_no_parameter_breaks_a_list(world: World, rows: dict[str, Any], model: Any, parameter: str):
-    client, number = visitor(world, "superuser_writer"), (SettingValue, SettingChange).index(model)
-    for value in odd_values(number, 2, own=parameter in OWN):
+    client = visitor(world, "superuser_writer")
+    for value in ODD_VALUES:
         response = client.get(f"{list_url(model)}?{parameter}={value}")
         assert response.status_code in (200, 302, 400), value[:20]
 

@@ -45,9 +45,6 @@ OWN = ROOT / "demo" / "conversations"
 BOOKINGS = ROOT.parent / "shared" / "data" / "bookings-week.jsonl"
 ON_POSTGRESQL = os.environ.get("TEST_DATABASE") == "postgresql"
 
-# In one process, which then starts the runs once.
-pytestmark = pytest.mark.xdist_group("demo")
-
 needs_bookings = pytest.mark.skipif(ON_POSTGRESQL or not BOOKINGS.exists(), reason="on SQLite, with the file")
 
 

@@ -27,7 +27,7 @@ from history_access.references import (
 )
 from history_access.references.picking import NothingToOfferError
 from history_access.tools import toolset_for
-from tests.worlds import NOON, World, runs_by_grant, shared_out
+from tests.worlds import NOON, World, runs_by_grant
 
 
 @pytest.fixture
@@ -97,7 +97,6 @@ def test_refs_discovery_says_of_each_what_could_be_handed_over(
     """Each flag is true exactly if the act then succeeds: a third of the cells is tried, or every one."""
     world.allow(history)
     world.allow_references(references)
-    place = SETTINGS.index(history), REFERENCES.index(references)
     other = Agent.objects.create(workspace=world.hollowbrook, name="Other")
     world.grant(world.mara)
     for agent in (world.agent, other):
@@ -111,7 +110,7 @@ def test_refs_discovery_says_of_each_what_could_be_handed_over(
         for agent in (world.agent, other):
             page = offerable_conversations(world.mara, where, of_agent=str(agent.pk), limit=50)
             assert len(page.offers) == 6 + (agent == world.agent and account is not None)
-            for offer in shared_out(page.offers, *place, account is None, agent == other):
+            for offer in page.offers:
                 session = Session.objects.get(pk=offer.id)
                 assert (offer.conversation, offer.excerpt) == tries(world, turn, session), offer
 

@@ -16,7 +16,7 @@ from history_access.references import bind_references, take_back
 from history_access.references.binding import new_reference
 from history_access.testing import lift_guards
 from history_access.tools import Toolset, toolset_for
-from tests.worlds import World, error, read, shared_out
+from tests.worlds import World, error, read
 
 SETTINGS = ["none", "same_account", "all_accounts"]
 REFERENCES = ["none", "excerpts", "conversations"]
@@ -98,11 +98,10 @@ def test_refs_within_reach_in_every_cell(world: World, history: str, granted: bo
             hand_over(turns[name, handed], sources)
     for references in REFERENCES:
         world.allow_references(references)
-        for number, ((account_name, handed), turn) in enumerate(turns.items()):
+        for (account_name, handed), turn in turns.items():
             tools = toolset_for(turn)
             assert tools.names == offered(history, references, handed)
-            place = SETTINGS.index(history), REFERENCES.index(references), granted, number
-            for one in shared_out(sources, *place):
+            for one in sources:
                 wanted = expected(history, references, granted, account_name, one, handed)
                 check(turn, one, wanted, history, offers=bool(tools))
 

@@ -1,11 +1,10 @@
 """A small world on the agent platform's tables, made with its own services."""
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -19,22 +18,8 @@ from history_access.authority import Condition
 from history_access.tools import Toolset, toolset_for
 from settings_catalog import changes
 
-Cell = TypeVar("Cell")
-
 NOON = datetime(2026, 11, 29, 17, 0, tzinfo=UTC)
 """Sunday noon in New York."""
-
-
-EVERY_CELL = bool(os.environ.get("EVERY_CELL"))
-"""Whether a test of a matrix takes every cell, as `make matrices` does, or a part of them."""
-
-
-def shared_out(cells: Sequence[Cell], *place: int) -> list[Cell]:
-    """A third of the cells of a matrix at one `place` in its other dimensions, another third at the next.
-
-    For what takes long in each cell; all of them with `EVERY_CELL`.
-    """
-    return list(cells) if EVERY_CELL else list(cells[sum(place) % 3 :: 3])
 
 
 @dataclass
