@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,7 @@ DATABASES = ("postgresql", "sqlite")
 def main(arguments: list[str]) -> None:
     """Measure, write the results, and print them."""
     size, rounds, databases = _asked(arguments)
-    result = {
+    result: dict[str, Any] = {
         "size": size,
         "rounds": rounds,
         "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -39,12 +40,19 @@ def main(arguments: list[str]) -> None:
             "cores": os.cpu_count(),
             "system": platform.system(),
         },
-        "databases": {name: _measured(name, size, rounds) for name in databases},
+        "databases": {},
     }
     RESULTS.mkdir(exist_ok=True)
-    file = RESULTS / f"{size}.json"
-    file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name in databases:  # what the first took long to find is kept, whatever becomes of the second
+        result["databases"][name] = _measured(name, size, rounds)
+        (RESULTS / f"{size}.json").write_text(written(result), encoding="utf-8")
     print(table.text(result))
+
+
+def written(result: dict[str, Any]) -> str:
+    """The results as JSON, in which numbers that belong together stand on one line."""
+    text = json.dumps(result, indent=1, ensure_ascii=False)
+    return re.sub(r"\[\s+([-\d.,\s]+?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
 def _asked(arguments: list[str]) -> tuple[str, int, tuple[str, ...]]:
