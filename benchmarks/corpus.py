@@ -79,6 +79,17 @@ SIZES = {
         pages=(1, 10, 100, 200),
         rounds=15,
     ),
+    "medium": Size(
+        growing=(100, 1_000, 10_000, 50_000),
+        lined=20_000,
+        others=20,
+        each_other=500,
+        messages=2,
+        lengths=(10, 100, 1_000, 10_000),
+        copies=1,
+        pages=(1, 10, 100, 500),
+        rounds=15,
+    ),
     "full": Size(
         growing=(100, 1_000, 10_000, 50_000),
         lined=50_000,
