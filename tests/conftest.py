@@ -54,13 +54,13 @@ def open_world(committed_db: None) -> World:
 
 
 @pytest.fixture
-def committed_db(quickly_emptied: None, transactional_db: None) -> None:
+def committed_db(transactional_db: None) -> None:
     """A database without a surrounding transaction; it is emptied when the test ends."""
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True, scope="session")
 def quickly_emptied() -> Iterator[None]:
-    """Where the test's database is flushed, it is emptied in less time."""
+    """Where a test's database is flushed, it is emptied in less time."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(TransactionTestCase, "_fixture_teardown", empty)
         yield
