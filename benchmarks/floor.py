@@ -68,10 +68,10 @@ class Floor(Protocol):
         """The turn and its reader, and which setting holds; nothing is recorded."""
 
     def only_list(self, facts: Facts, setting: str) -> Result:
-        """The list alone in one statement, which looks at visibility."""
+        """The rows of the list alone in one statement, which looks at visibility."""
 
     def only_read(self, facts: Facts, setting: str, session_id: Any, start: int) -> Result:
-        """The messages alone in one statement, which looks at visibility."""
+        """The rows of messages alone in one statement, which looks at visibility."""
 
     def close(self) -> None:
         """Hang up."""

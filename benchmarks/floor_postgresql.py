@@ -232,15 +232,11 @@ class PostgreSQLFloor:
         return [message(row, names, zone) for row in rows if row["text"] is not None]
 
     def only_list(self, facts: Facts, setting: str) -> Result:
-        rows = self._all(_list_statement(_visible(facts, setting), recorded=False), self._keys(facts))
-        zone = ZoneInfo(facts.time_zone)
-        return [conversation(row, zone) for row in rows[:LIMIT]]
+        return self._all(_list_statement(_visible(facts, setting), recorded=False), self._keys(facts))
 
     def only_read(self, facts: Facts, setting: str, session_id: Any, start: int) -> Result:
         statement = _read_statement(_visible(facts, setting), from_end=start < 0, recorded=False)
-        rows = self._all(statement, {**self._keys(facts), "read": session_id, "start": abs(start)})
-        zone, names = ZoneInfo(facts.time_zone), (facts.agent, None)
-        return [message(row, names, zone) for row in rows if row["text"] is not None]
+        return self._all(statement, {**self._keys(facts), "read": session_id, "start": abs(start)})
 
     def _look_up(self, turn_id: Any) -> tuple[Facts, str, tuple[Any, int]]:
         [row] = self._all(_FACTS, {"turn": turn_id, "entries": list(ENTRIES)})

@@ -179,14 +179,11 @@ class SQLiteFloor:
 
     def only_list(self, facts: Facts, setting: str) -> Result:
         rows = self._all(_list_statement(_visible(facts, setting)), self._keys(facts))
-        zone = ZoneInfo(facts.time_zone)
-        return [conversation(self._listed(row), zone) for row in rows[:LIMIT]]
+        return [self._listed(row) for row in rows]
 
     def only_read(self, facts: Facts, setting: str, session_id: Any, start: int) -> Result:
         given = {**self._keys(facts), "read": session_id.hex, "start": abs(start)}
-        shown = self._messages(_visible(facts, setting), given, from_end=start < 0)
-        zone = ZoneInfo(facts.time_zone)
-        return [message(row, (facts.agent, None), zone) for row in shown]
+        return self._messages(_visible(facts, setting), given, from_end=start < 0)
 
     def _transaction(self) -> sqlite3.Connection:
         self.connection.execute("BEGIN IMMEDIATE")
