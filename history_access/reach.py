@@ -47,7 +47,7 @@ from history_access.turns import (
     settings_of,
     turn_facts,
 )
-from settings_catalog.compiled import Question, compiled
+from settings_catalog.compiled import First, Question, compiled
 from settings_catalog.keys import key_text
 from settings_catalog.resolver import Resolution
 
@@ -225,9 +225,13 @@ class TurnReach:
         """What has to hold of the turn and its reader alone, for what was copied for it."""
         return self._turn() & self._reader() & self.person.active()
 
-    def still_holds(self) -> bool:
-        """Whether the two settings held all the time since this was made; one statement (`reach-now`)."""
-        setting, references_setting = settings_of(self.turn.place)
+    def still_holds(self, *, after: First | None = None) -> bool:
+        """Whether the two settings held all the time since this was made (`reach-now`).
+
+        One statement, in which `after` is written too where the database can: it sees what was committed
+        before it began, and so after the text was fetched.
+        """
+        setting, references_setting = settings_of(self.turn.place, after=after)
         return setting.unchanged_since(self.setting) and references_setting.unchanged_since(
             self.references_setting
         )

@@ -1,6 +1,6 @@
 """The record: writes what a turn was given, in the transaction that reads it, and answers both ways.
 
-    begin · reach · fetch · record · look at the setting again · commit · only then hand over
+    begin · reach · fetch · record and look at the setting again · commit · only then hand over
 
 If the commit fails, or anything before it, nothing is handed over (`record-or-nothing`).
 """
@@ -30,8 +30,8 @@ from history_access.reach import Reach, TurnReach, reach_of
 from history_access.signals import conversations_read
 from history_access.turns import TurnFacts, heard_a_webhook, turn_facts
 from history_access.wire import account_name
-from settings_catalog.inserted import insert
-from settings_catalog.keys import key_text, optional_key_text, uuid7, uuid7_at
+from settings_catalog.inserted import Putting, Rows
+from settings_catalog.keys import key_text, optional_key_text, uuids7_at
 
 Result = TypeVar("Result")
 Bounds = TypeVar("Bounds", bound=TurnReach)
@@ -105,9 +105,7 @@ def recorded_within(
     with _durable(using):
         reach = reach_now()
         result, given = fetch(reach)
-        if given:
-            _write(using, reach, given)
-        if not reach.still_holds():
+        if not reach.still_holds(after=_record(using, reach, given) if given else None):
             raise HistoryUnavailableError("The setting changed during this call; call again.")
     if given:
         _tell(reach.turn, given)
@@ -147,14 +145,14 @@ _OUTSIDE = (
 )
 
 
-def _write(using: str, reach: TurnReach, given: Iterable[Given]) -> None:
-    """One row for each conversation, in one statement; and the names, apart, in one more.
+def _record(using: str, reach: TurnReach, given: Iterable[Given]) -> Putting:
+    """One row for each conversation, and the names apart.
 
     A row's key and its date are of one reading of the clock, which `verify` holds them to: a clock that is
     set back changes both, a read that is put in again under a new key does not.
     """
     given, turn, now = list(given), reach.turn, timezone.now()
-    keys = sorted(uuid7_at(now) for _ in given)
+    keys = uuids7_at(now, len(given))
     workspace = key_text(turn.workspace_id)
     whose = {
         "workspace_id": workspace,
@@ -166,42 +164,60 @@ def _write(using: str, reach: TurnReach, given: Iterable[Given]) -> None:
         "setting": reach.setting.value,
         "read_at": now,
     }
+    alike = len({(one.how, one.what, one.first_number, one.last_number) for one in given}) == 1
     reads = [
         {
             "id": key,
             "session_id": key_text(one.session_id),
             "session_account_id": optional_key_text(one.account_id),
             "session_person_id": optional_key_text(one.person_id),
-            "how": one.how.value,
-            "what": one.what.value,
-            "first_number": one.first_number,
-            "last_number": one.last_number,
             "characters": one.characters,
+            **({} if alike else _what(one)),
         }
         for key, one in zip(keys, given, strict=True)
     ]
-    insert(TurnConversationRead, using, whose, reads)
+    named = sorted(set(_names(reach, given, reads)))
     names = [
-        {"id": uuid7(), "kind": kind, "key": key, "name": name[:_NAME_CHARACTERS]}
-        for kind, key, name in sorted(set(_names(reach, given)))
+        {"id": key, "kind": kind, "key": whom, "name": name[:_NAME_CHARACTERS]}
+        for key, (kind, whom, name) in zip(uuids7_at(now, len(named)), named, strict=True)
     ]
-    insert(RecordedName, using, {"workspace_id": workspace}, names, ignore_conflicts=True)
+    return Putting(
+        using,
+        Rows(RecordedName, {"workspace_id": workspace}, names, ignore_conflicts=True),
+        Rows(TurnConversationRead, whose | _what(given[0]) if alike else whose, reads),
+    )
 
 
-def _names(reach: TurnReach, given: Iterable[Given]) -> Iterator[tuple[str, str, str]]:
+def _what(one: Given) -> dict[str, Any]:
+    return {
+        "how": one.how.value,
+        "what": one.what.value,
+        "first_number": one.first_number,
+        "last_number": one.last_number,
+    }
+
+
+def _names(
+    reach: TurnReach, given: Iterable[Given], reads: Iterable[dict[str, Any]]
+) -> Iterator[tuple[str, str, str]]:
+    """Kind, key and name of everybody in the record's new rows, which have their keys as text."""
     turn = reach.turn
-    named: list[tuple[Named, Any, str | None]] = [
+    of_the_turn: list[tuple[Named, Any, str | None]] = [
         (Named.WORKSPACE, turn.workspace_id, turn.workspace_name),
         (Named.AGENT, turn.agent_id, turn.agent_name),
         (Named.ACCOUNT, turn.account_id, turn.account_name),
         (Named.PERSON, turn.reader_id, reach.reader_name),
         (Named.TRIGGER, turn.trigger_id, turn.trigger_name),
-        *((Named.ACCOUNT, one.account_id, one.account_name) for one in given),
-        *((Named.PERSON, one.person_id, one.person_name) for one in given),
     ]
-    for kind, key, name in named:
+    for kind, key, name in of_the_turn:
         if key is not None and name:
             yield kind.value, key_text(key), str(name)
+    account, person = Named.ACCOUNT.value, Named.PERSON.value
+    for one, read in zip(given, reads, strict=True):
+        if one.account_id is not None and one.account_name:
+            yield account, read["session_account_id"], one.account_name
+        if one.person_id is not None and one.person_name:
+            yield person, read["session_person_id"], one.person_name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ from history_access.models.platform import (
     turn_model,
     webhooks,
 )
-from settings_catalog.compiled import Question, compiled
+from settings_catalog.compiled import First, Question, compiled
 from settings_catalog.places import Place
 from settings_catalog.resolver import Resolution, resolve_each
 
@@ -105,9 +105,12 @@ def ended_at(key: Any) -> datetime | None:
     return every_turn().filter(pk=_valid(key)).values_list(over, flat=True).first()
 
 
-def settings_of(place: Place) -> tuple[Resolution, Resolution]:
-    """What holds for an agent now: `history_access`, `conversation_references`; one statement."""
-    history, references = resolve_each([HISTORY_ACCESS.key, CONVERSATION_REFERENCES.key], place)
+def settings_of(place: Place, *, after: First | None = None) -> tuple[Resolution, Resolution]:
+    """What holds for an agent now: `history_access`, `conversation_references`; one statement.
+
+    `after` is written before, where the database can in the same statement.
+    """
+    history, references = resolve_each([HISTORY_ACCESS.key, CONVERSATION_REFERENCES.key], place, after=after)
     return history, references
 
 

@@ -1,10 +1,12 @@
 """A conversation in its wire form, for tools and references; other people's words are under `quoted`."""
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from history_access import door, times
 from history_access.conf import conf
@@ -45,15 +47,29 @@ class Conversation(Result):
 
 def conversation_of(row: door.SessionRow, zone: ZoneInfo) -> Conversation:
     """A conversation in its wire form."""
-    return Conversation(
-        id=key_text(row.id),
-        account_id=optional_key_text(row.account_id),
-        quoted=QuotedNames(title=short(row.title, door.NAME_CHARACTERS), account=account_name(row)),
-        started_at=times.local(row.started_at, zone),
-        last_moved_at=times.local(row.last_moved_at, zone),
-        message_count=row.message_count,
-        link=link_of(row.id),
+    return conversations_of([row], zone)[0]
+
+
+def conversations_of(rows: Iterable[door.SessionRow], zone: ZoneInfo) -> list[Conversation]:
+    """Conversations in their wire form, made all at once: one by one they take Python a while."""
+    pattern = conf.conversation_url
+    return _CONVERSATIONS.validate_python(
+        [
+            {
+                "id": key_text(row.id),
+                "account_id": optional_key_text(row.account_id),
+                "quoted": {"title": short(row.title, door.NAME_CHARACTERS), "account": account_name(row)},
+                "started_at": times.local(row.started_at, zone),
+                "last_moved_at": times.local(row.last_moved_at, zone),
+                "message_count": row.message_count,
+                "link": _link(pattern, row.id),
+            }
+            for row in rows
+        ]
     )
+
+
+_CONVERSATIONS = TypeAdapter(list[Conversation])
 
 
 def account_name(row: door.SessionRow) -> str | None:
@@ -65,5 +81,11 @@ def account_name(row: door.SessionRow) -> str | None:
 
 def link_of(key: Any) -> str | None:
     """Where people open a conversation; None where the platform declares no address."""
-    pattern = conf.conversation_url
-    return None if pattern is None else pattern.replace("{id}", quote(key_text(key), safe=""))
+    return _link(conf.conversation_url, key)
+
+
+def _link(pattern: str | None, key: Any) -> str | None:
+    if pattern is None:
+        return None
+    text = key_text(key)
+    return pattern.replace("{id}", text if type(key) is UUID else quote(text, safe=""))

@@ -1,7 +1,8 @@
 """The declared settings: each one ordered choice, frozen once the project has started."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from django.apps import apps
@@ -34,9 +35,9 @@ class CatalogError(Exception):
     """A setting is declared wrongly, twice, too late, or not at all."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Entry:
-    """One ordered choice, least first (`catalog-ordered`).
+    """One ordered choice, least first (`catalog-ordered`); each is declared once and equal to itself alone.
 
     `default` is what is asked for where no row asks. `starting_ceiling` is the platform's ceiling until an
     operator sets one; None holds nothing down. `guard` is given agents, each with the value that would
@@ -50,7 +51,7 @@ class Entry:
     choices: tuple[Choice, ...]
     default: str
     starting_ceiling: str | None
-    guard: Guard | None = field(default=None, compare=False)
+    guard: Guard | None = None
 
     def __post_init__(self) -> None:
         values = self.values
@@ -63,7 +64,7 @@ class Entry:
             if value is not None and value not in values:
                 raise CatalogError(f"{self.key}: {name} {value!r} is not one of its choices")
 
-    @property
+    @cached_property
     def values(self) -> tuple[str, ...]:
         """The values, least first."""
         return tuple(choice.value for choice in self.choices)

@@ -13,12 +13,20 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
 from functools import cache, wraps
 from threading import Lock
-from typing import Any, NoReturn, ParamSpec, cast
+from typing import Any, NoReturn, ParamSpec, Protocol, cast
 
 from django.core.exceptions import EmptyResultSet
 from django.db import InterfaceError, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BigIntegerField, DateTimeField, Expression, QuerySet, TextField, UUIDField
+from django.db.models import (
+    BigIntegerField,
+    DateTimeField,
+    Expression,
+    JSONField,
+    QuerySet,
+    TextField,
+    UUIDField,
+)
 
 from settings_catalog.conf import conf
 
@@ -28,7 +36,33 @@ Rows = list[dict[str, Any]]
 Question = tuple["QuerySet[Any, Any]", Mapping[str, Any]]
 """A queryset, and the columns to take from it by name, each an expression."""
 
+Statement = tuple[str, Sequence[Any]]
+"""SQL with its parameters."""
+
 Arguments = ParamSpec("Arguments")
+
+
+class First(Protocol):
+    """What is written before a question is answered, in the same statement where that can be."""
+
+    using: str
+
+    def in_front(self) -> Statement | None:
+        """What stands in front of the question's own statement; None where this database cannot do that."""
+
+    def alone(self) -> None:
+        """Write it in statements of its own."""
+
+
+class Answers(Protocol[Arguments]):
+    """A function that answers with rows."""
+
+    def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
+        """The rows."""
+
+    def after(self, first: First | None, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
+        """The rows as they are once this was written; a statement sees what was committed before it began."""
+
 
 MOST_PLANS = 2_000
 """How many shapes are kept at most; the oldest go first."""
@@ -78,6 +112,7 @@ class _Plan:
     given: tuple[Any, ...] = ()
     names: tuple[str, ...] = ()
     converters: tuple[tuple[int, Any, Any], ...] = ()
+    has_json: bool = False
 
     def bound(self, connection: BaseDatabaseWrapper, values: Sequence[Any]) -> list[Any]:
         """The statement's parameters, as the database's driver takes them."""
@@ -86,23 +121,27 @@ class _Plan:
             adapted(values[one.number], connection) if type(one) is Parameter else one for one in self.given
         ]
 
-    def rows(self, connection: BaseDatabaseWrapper, values: Sequence[Any]) -> Rows:
-        """What the statement finds with these values."""
+    def rows(
+        self, connection: BaseDatabaseWrapper, values: Sequence[Any], before: Statement | None = None
+    ) -> Rows:
+        """What the statement finds with these values; `before` is put in front of it."""
         if self.statement is None:
             return []
+        statement, given = self.statement, self.bound(connection, values)
+        if before is not None:
+            statement, given = f"{before[0]} {statement}", [*before[1], *given]
         with cursor_of(connection) as cursor:
-            cursor.execute(self.statement, self.bound(connection, values))
+            if self.has_json and connection.vendor == "postgresql":
+                cursor.adapters.register_loader("jsonb", _json_text())
+            cursor.execute(statement, given)
             found = cursor.fetchall()
-        if self.converters:
-            found = [self._converted(row, connection) for row in found]
+        if self.converters and found:
+            columns = list(zip(*found, strict=True))
+            for place, converter, expression in self.converters:
+                columns[place] = tuple([converter(one, expression, connection) for one in columns[place]])
+            found = zip(*columns, strict=True)
         names = self.names
         return [dict(zip(names, row, strict=True)) for row in found]
-
-    def _converted(self, row: Sequence[Any], connection: BaseDatabaseWrapper) -> list[Any]:
-        converted = list(row)
-        for place, converter, expression in self.converters:
-            converted[place] = converter(converted[place], expression, connection)
-        return converted
 
 
 _UNKNOWN = _Plan(statement=None)
@@ -117,7 +156,7 @@ def forget() -> None:
 
 def compiled(
     basis: Callable[[], tuple[str, Hashable] | None], *, literal: Sequence[str] = ()
-) -> Callable[[Callable[Arguments, Question]], Callable[Arguments, Rows]]:
+) -> Callable[[Callable[Arguments, Question]], Answers[Arguments]]:
     """Make a function that builds a query into one that answers with its rows.
 
     `basis` says in which database it runs and what its SQL rests on besides the arguments, or None where that
@@ -126,9 +165,8 @@ def compiled(
     frozen dataclasses among them, is bound.
     """
 
-    def decorated(build: Callable[Arguments, Question]) -> Callable[Arguments, Rows]:
-        @wraps(build)
-        def answer(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
+    def decorated(build: Callable[Arguments, Question]) -> Answers[Arguments]:
+        def after(first: First | None, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
             rests_on = basis() if conf.compiled_queries else None
             if rests_on is not None:
                 using, key = rests_on
@@ -146,12 +184,29 @@ def compiled(
                     plan = _made(build, using, args, kwargs, literal, values)
                     _keep(shape, plan)
                 if plan is not None and _fit(values):
-                    return plan.rows(connections[using], values)
+                    return _answered(plan, using, values, first)
+            if first is not None:
+                first.alone()
             return plain(*build(*args, **kwargs))
 
-        return answer
+        @wraps(build)
+        def answer(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
+            return after(None, *args, **kwargs)
+
+        answers = cast("Answers[Arguments]", answer)
+        answers.after = after  # type: ignore[method-assign]
+        return answers
 
     return decorated
+
+
+def _answered(plan: _Plan, using: str, values: Sequence[Any], first: First | None) -> Rows:
+    if first is None:
+        return plan.rows(connections[using], values)
+    before = first.in_front() if plan.statement is not None and first.using == using else None
+    if before is None:
+        first.alone()
+    return plan.rows(connections[using], values, before)
 
 
 def plain(query: "QuerySet[Any, Any]", columns: Mapping[str, Any]) -> Rows:
@@ -209,15 +264,31 @@ def _compile(question: Question, connection: BaseDatabaseWrapper) -> _Plan:
         statement, given = compiler.as_sql()
     except EmptyResultSet:
         return _Plan(statement=None)
-    converters = compiler.get_converters([selected for selected, _, _ in compiler.select])
+    selected = [one for one, _, _ in compiler.select]
+    converters = compiler.get_converters(selected)
     return _Plan(
         statement=statement,
         given=tuple(given),
         names=tuple(columns),
         converters=tuple(
-            (place, one, expression) for place, (several, expression) in converters.items() for one in several
+            (place, _sooner(one), expression)
+            for place, (several, expression) in converters.items()
+            for one in several
         ),
+        has_json=any(isinstance(one.output_field, JSONField) for one in selected),
     )
+
+
+def _sooner(converter: Any) -> Any:
+    """The same as a converter of Django's, quicker for what it is asked most often."""
+    made_by = getattr(converter, "__self__", None)
+    if type(made_by) is not JSONField or made_by.decoder is not None or converter != made_by.from_db_value:
+        return converter
+
+    def decoded(value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+        return [] if value == "[]" else converter(value, expression, connection)
+
+    return decoded
 
 
 def _verify(plan: _Plan, real: _Plan, connection: BaseDatabaseWrapper, values: Sequence[Any]) -> None:
@@ -354,28 +425,32 @@ def _binary_cursor() -> Any:
     """The class of such cursors; None without psycopg 3."""
     try:
         import psycopg
-        from psycopg.adapt import Loader
     except ImportError:
         return None
-
-    class JSONText(Loader):
-        """Django decodes JSON itself."""
-
-        format = psycopg.pq.Format.BINARY
-
-        def load(self, data: Any) -> str:
-            return bytes(data)[1:].decode()  # behind the version of jsonb
 
     class BinaryCursor(psycopg.Cursor[Any]):
         """Binds in the server; takes results in binary."""
 
         connects = psycopg.Connection
 
-        def __init__(self, connection: Any) -> None:
-            super().__init__(connection)
-            self.adapters.register_loader("jsonb", JSONText)
-
         def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
             return super().execute(query, params, binary=True, **options)
 
     return BinaryCursor
+
+
+@cache
+def _json_text() -> Any:
+    """The class that gives psycopg's JSON as text: Django decodes it itself."""
+    import psycopg
+    from psycopg.adapt import Loader
+
+    class JSONText(Loader):
+        """Leaves out what stands before the text."""
+
+        format = psycopg.pq.Format.BINARY
+
+        def load(self, data: Any) -> str:
+            return bytes(data)[1:].decode()  # behind the version of jsonb
+
+    return JSONText

@@ -2,6 +2,7 @@
 
 import re
 import secrets
+import struct
 import uuid
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -25,10 +26,16 @@ def uuid7() -> uuid.UUID:
 
 def uuid7_at(moment: datetime) -> uuid.UUID:
     """A new version 7 key of this moment, whatever keys were made before; sorts to the microsecond."""
+    return uuids7_at(moment, 1)[0]
+
+
+def uuids7_at(moment: datetime, number: int) -> list[uuid.UUID]:
+    """Several such keys of one moment, in their order."""
     milliseconds, microseconds = divmod((moment - _EPOCH) // timedelta(microseconds=1), 1000)
     # 48 bits of milliseconds, the version, 12 bits of the fraction, the variant, 62 random bits.
-    high = milliseconds << 16 | 7 << 12 | microseconds * 4096 // 1000
-    return uuid.UUID(int=high << 64 | 2 << 62 | secrets.randbits(62))
+    high = (milliseconds << 16 | 7 << 12 | microseconds * 4096 // 1000) << 64 | 2 << 62
+    drawn = struct.unpack(f"{number}Q", secrets.token_bytes(8 * number))
+    return [uuid.UUID(int=high | low) for low in sorted(one >> 2 for one in drawn)]
 
 
 def key_text(key: object) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from django.db import router
@@ -9,7 +10,7 @@ from django.db.models import F, IntegerField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from settings_catalog.catalog import Choice, Entry, Lowered, get
-from settings_catalog.compiled import Question, compiled
+from settings_catalog.compiled import First, Question, compiled
 from settings_catalog.keys import is_storable, stored_text
 from settings_catalog.models import SettingValue
 from settings_catalog.places import Level, Place
@@ -107,20 +108,31 @@ def resolve_at(key: str, place: Place) -> Resolution:
     return resolve_each([key], place)[0]
 
 
-def resolve_each(keys: Sequence[str], place: Place) -> tuple[Resolution, ...]:
-    """The values of several settings at one place, in this order, with one query for all of them."""
+def resolve_each(keys: Sequence[str], place: Place, *, after: First | None = None) -> tuple[Resolution, ...]:
+    """The values of several settings at one place, in this order, with one query for all of them.
+
+    `after` is written before, where the database can in the same statement.
+    """
     entries = [get(key) for key in keys]
     workspace, agent = _storable(place.workspace_id), _storable(place.agent_id)
-    stored = _ladder(workspace, agent, keys=tuple(keys))
+    stored = _ladder.after(after, workspace, agent, keys=tuple(keys))
     return tuple(
         _resolved(entry, place, [row for row in stored if row["entry"] == entry.key]) for entry in entries
     )
 
 
 def _resolved(entry: Entry, place: Place, stored: Sequence[Mapping[str, Any]]) -> Resolution:
-    found = combine(entry, place, _rows([row[name] for name in _COLUMNS] for row in stored))
-    changes = stored[0]["changes"] if stored else None
-    return _guarded(entry, {place: replace(found, changes=changes)})[place]
+    rows = tuple([tuple([row[name] for name in _COLUMNS]) for row in stored])
+    found = _combined(entry, place, rows, stored[0]["changes"] if stored else None)
+    return found if entry.guard is None else _guarded(entry, {place: found})[place]
+
+
+@lru_cache(maxsize=1_024)
+def _combined(
+    entry: Entry, place: Place, rows: tuple[tuple[Any, ...], ...], changes: int | None
+) -> Resolution:
+    """What rows that were just read come to: no row is remembered, only the sum of them (`catalog-fresh`)."""
+    return replace(combine(entry, place, _rows(rows)), changes=changes)
 
 
 def resolve_many(key: str, places: Iterable[Place]) -> Resolutions:

@@ -20,7 +20,7 @@ from history_access.quoting import NOTICE, wire_text
 from history_access.reach import Reach, reach_of
 from history_access.record import Given, recorded_within
 from history_access.references.bound import of_turn
-from history_access.wire import Conversation, QuotedNames, Result, conversation_of, link_of
+from history_access.wire import Conversation, QuotedNames, Result, conversations_of, link_of
 from settings_catalog.keys import key_text, optional_key_text
 
 
@@ -87,7 +87,7 @@ def _block(reach: Reach) -> tuple[ReferencesBlock, list[Given]]:
     found = door.among(reach, keys, handed_over=True) if keys else {}
     rows = [found[key] for key in keys if key in found]
     excerpts = [_excerpt(content, zone) for content in _contents(reach)]
-    conversations = [conversation_of(row, zone) for row in rows]
+    conversations = conversations_of(rows, zone)
     block = ReferencesBlock(conversations=conversations, excerpts=excerpts)
     return block, [_given(row, one) for row, one in zip(rows, conversations, strict=True)]
 

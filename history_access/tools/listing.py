@@ -17,7 +17,7 @@ from history_access.tools.arguments import MOST_LISTED, ListConversationsArgumen
 from history_access.tools.errors import invalid
 from history_access.tools.results import ConversationList
 from history_access.tools.running import noting_refusals, run
-from history_access.wire import Conversation, conversation_of
+from history_access.wire import Conversation, conversations_of
 from settings_catalog.keys import key_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -55,7 +55,7 @@ def _page(reach: Reach, asked: ListConversationsArguments) -> tuple[Conversation
     listed = ConversationList(
         scope=reach.setting.value,
         time_zone=zone.key,
-        conversations=[conversation_of(row, zone) for row in shown],
+        conversations=conversations_of(shown, zone),
         limit=limit,
         next_cursor=write_cursor(following.place, scope) if following else None,
         newer_activity=resumed is not None and _has_newer(reach, span, resumed),

@@ -1,7 +1,10 @@
 """`read_conversation`: the words of one conversation, a page at a time."""
 
+from collections.abc import Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from pydantic import TypeAdapter
 
 from history_access import door, times
 from history_access.models import AbstractTurn, How, What
@@ -15,7 +18,6 @@ from history_access.tools.errors import conversation_unavailable, invalid
 from history_access.tools.results import (
     Message,
     QuotedConversation,
-    QuotedMessage,
     QuotedSummary,
     Summary,
     Truncated,
@@ -29,6 +31,8 @@ MESSAGE_CHARACTERS = 4_000
 PAGE_CHARACTERS = 20_000
 
 Scope = tuple[str, ...]
+
+_MESSAGES = TypeAdapter(list[Message])
 
 
 def read_conversation(turn: AbstractTurn | Any, /, **arguments: Any) -> QuotedConversation:
@@ -59,7 +63,7 @@ def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quot
     head = _head(reach, door.head(reach, key))
     shown = [row for row in rows if row.text is not None]
     zone = times.zone_of(reach.turn.time_zone)
-    messages = [_message(row, reach, head, zone, scope) for row in shown]
+    messages = _messages(shown, head, zone, scope)
     beyond = rows[len(shown)] if len(rows) > len(shown) else None
     result = QuotedConversation(
         by=_how(head).value,
@@ -123,23 +127,32 @@ def _how(head: door.SessionHead) -> How:
     return How.REFERENCE if head.handed_over else How.HISTORY
 
 
-def _message(
-    row: door.MessageRow, reach: Reach, head: door.SessionHead, zone: ZoneInfo, scope: Scope
-) -> Message:
-    text = cut(row.text or "", MESSAGE_CHARACTERS)
-    name = head.agent_name if row.by_agent else head.person_name
-    return Message(
-        number=row.number,
-        speaker="agent" if row.by_agent else "person",
-        at=times.local(row.created_at, zone),
-        quoted=QuotedMessage(
-            name=short(name, door.NAME_CHARACTERS) if name else None,
-            text=text or None,
-            tool_calls=tool_names(row.tool_names, MOST_TOOL_NAMES, TOOL_NAME_CHARACTERS),
-        ),
-        offset=row.offset,
-        truncated=_truncated(len(text), row.characters, row.offset, [row.number], scope),
+def _messages(
+    rows: Sequence[door.MessageRow], head: door.SessionHead, zone: ZoneInfo, scope: Scope
+) -> list[Message]:
+    """The messages in their wire form, made all at once: one by one they take Python a while."""
+    agent, person = (
+        short(name, door.NAME_CHARACTERS) if name else None for name in (head.agent_name, head.person_name)
     )
+    return _MESSAGES.validate_python(
+        [_message(row, agent if row.by_agent else person, zone, scope) for row in rows]
+    )
+
+
+def _message(row: door.MessageRow, name: str | None, zone: ZoneInfo, scope: Scope) -> dict[str, Any]:
+    text = cut(row.text or "", MESSAGE_CHARACTERS)
+    return {
+        "number": row.number,
+        "speaker": "agent" if row.by_agent else "person",
+        "at": times.local(row.created_at, zone),
+        "quoted": {
+            "name": name,
+            "text": text or None,
+            "tool_calls": tool_names(row.tool_names, MOST_TOOL_NAMES, TOOL_NAME_CHARACTERS),
+        },
+        "offset": row.offset,
+        "truncated": _truncated(len(text), row.characters, row.offset, [row.number], scope),
+    }
 
 
 def _truncated(shown: int, total: int, offset: int, number: list[int], scope: Scope) -> Truncated | None:
