@@ -1,6 +1,6 @@
 """A conversation in its wire form, for tools and references; other people's words are under `quoted`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
@@ -45,31 +45,27 @@ class Conversation(Result):
     link: str | None
 
 
-def conversation_of(row: door.SessionRow, zone: ZoneInfo) -> Conversation:
-    """A conversation in its wire form."""
-    return conversations_of([row], zone)[0]
-
-
 def conversations_of(rows: Iterable[door.SessionRow], zone: ZoneInfo) -> list[Conversation]:
-    """Conversations in their wire form, made all at once: one by one they take Python a while."""
-    pattern = conf.conversation_url
-    return _CONVERSATIONS.validate_python(
-        [
-            {
-                "id": key_text(row.id),
-                "account_id": optional_key_text(row.account_id),
-                "quoted": {"title": short(row.title, door.NAME_CHARACTERS), "account": account_name(row)},
-                "started_at": times.local(row.started_at, zone),
-                "last_moved_at": times.local(row.last_moved_at, zone),
-                "message_count": row.message_count,
-                "link": _link(pattern, row.id),
-            }
-            for row in rows
-        ]
-    )
+    """Conversations in their wire form, as models."""
+    return _CONVERSATIONS.validate_python(list(written(rows, zone)))
 
 
 _CONVERSATIONS = TypeAdapter(list[Conversation])
+
+
+def written(rows: Iterable[door.SessionRow], zone: ZoneInfo) -> Iterator[dict[str, Any]]:
+    """Conversations as they go over the wire: what a `Conversation` is written as, without making one."""
+    pattern = conf.conversation_url
+    for row in rows:
+        yield {
+            "id": key_text(row.id),
+            "account_id": optional_key_text(row.account_id),
+            "quoted": {"title": short(row.title, door.NAME_CHARACTERS), "account": account_name(row)},
+            "started_at": times.local(row.started_at, zone),
+            "last_moved_at": times.local(row.last_moved_at, zone),
+            "message_count": row.message_count,
+            "link": _link(pattern, row.id),
+        }
 
 
 def account_name(row: door.SessionRow) -> str | None:

@@ -11,13 +11,14 @@ from history_access import door, times
 from history_access.entries import NONE
 from history_access.models import AbstractTurn, What
 from history_access.paging import CursorError, read_cursor, write_cursor
+from history_access.quoting import NOTICE
 from history_access.reach import SWITCHED_OFF, Reach
 from history_access.record import Given, HistoryUnavailableError
 from history_access.tools.arguments import MOST_LISTED, ListConversationsArguments, validated
 from history_access.tools.errors import invalid
 from history_access.tools.results import ConversationList
 from history_access.tools.running import noting_refusals, run
-from history_access.wire import Conversation, conversations_of
+from history_access.wire import written
 from settings_catalog.keys import key_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,17 +33,17 @@ def list_conversations(turn: AbstractTurn | Any, /, **arguments: Any) -> Convers
     Arguments as a model gives them: `after`, `before`, `cursor`, `limit`. Every listed title is recorded.
     A ToolError for bad arguments and where nothing can be read; a NoTurnError without a turn.
     """
-    return listed(turn, arguments)
+    return ConversationList.model_validate(listed(turn, arguments))
 
 
-def listed(turn: AbstractTurn | Any, arguments: Any) -> ConversationList:
-    """Like `list_conversations`, with the arguments just as a model sent them."""
+def listed(turn: AbstractTurn | Any, arguments: Any) -> dict[str, Any]:
+    """Like `list_conversations`, with the arguments just as a model sent them, as it goes over the wire."""
     with noting_refusals(turn, ListConversationsArguments):
         asked = validated(ListConversationsArguments, arguments)
         return run(turn, lambda reach: _page(reach, asked))
 
 
-def _page(reach: Reach, asked: ListConversationsArguments) -> tuple[ConversationList, list[Given]]:
+def _page(reach: Reach, asked: ListConversationsArguments) -> tuple[dict[str, Any], list[Given]]:
     if reach.setting.value == NONE:  # what was handed over is read, never listed
         raise HistoryUnavailableError(SWITCHED_OFF)
     zone = times.zone_of(reach.turn.time_zone)
@@ -52,15 +53,18 @@ def _page(reach: Reach, asked: ListConversationsArguments) -> tuple[Conversation
     rows = door.newest(reach, span, after=resumed.last if resumed else None, most=limit + 1)
     shown = rows[:limit]
     following = _following(rows, limit, resumed)
-    listed = ConversationList(
-        scope=reach.setting.value,
-        time_zone=zone.key,
-        conversations=conversations_of(shown, zone),
-        limit=limit,
-        next_cursor=write_cursor(following.place, scope) if following else None,
-        newer_activity=resumed is not None and _has_newer(reach, span, resumed),
-    )
-    return listed, [_given(row, one) for row, one in zip(shown, listed.conversations, strict=True)]
+    conversations = list(written(shown, zone))
+    page = {
+        "kind": "conversation_list",
+        "notice": NOTICE,
+        "scope": reach.setting.value,
+        "time_zone": zone.key,
+        "conversations": conversations,
+        "limit": limit,
+        "next_cursor": write_cursor(following.place, scope) if following else None,
+        "newer_activity": resumed is not None and _has_newer(reach, span, resumed),
+    }
+    return page, [_given(row, one["quoted"]) for row, one in zip(shown, conversations, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +108,8 @@ def _has_newer(reach: Reach, span: door.Span, resumed: _Paging) -> bool:
     return bool(recent) and (recent[0].moved, recent[0].key) > top
 
 
-def _given(row: door.SessionRow, shown: Conversation) -> Given:
-    return Given.of(row, what=What.TITLE, characters=len(shown.quoted.title))
+def _given(row: door.SessionRow, quoted: dict[str, Any]) -> Given:
+    return Given.of(row, what=What.TITLE, characters=len(quoted["title"]))
 
 
 def _span(asked: ListConversationsArguments, zone: ZoneInfo) -> door.Span:

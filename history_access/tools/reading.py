@@ -4,19 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from pydantic import TypeAdapter
-
 from history_access import door, times
 from history_access.models import AbstractTurn, How, What
 from history_access.models.conversations import MOST_TOOL_NAMES, TOOL_NAME_CHARACTERS
 from history_access.paging import CursorError, read_cursor, write_cursor
-from history_access.quoting import cut, short, tool_names
+from history_access.quoting import NOTICE, cut, short, tool_names
 from history_access.reach import Reach
 from history_access.record import Given
 from history_access.tools.arguments import MOST_READ, ReadConversationArguments, validated
 from history_access.tools.errors import conversation_unavailable, invalid
 from history_access.tools.results import (
-    Message,
     QuotedConversation,
     QuotedSummary,
     Summary,
@@ -24,15 +21,13 @@ from history_access.tools.results import (
     Unavailable,
 )
 from history_access.tools.running import noting_refusals, run
-from history_access.wire import conversation_of
+from history_access.wire import written
 from settings_catalog.keys import key_text
 
 MESSAGE_CHARACTERS = 4_000
 PAGE_CHARACTERS = 20_000
 
 Scope = tuple[str, ...]
-
-_MESSAGES = TypeAdapter(list[Message])
 
 
 def read_conversation(turn: AbstractTurn | Any, /, **arguments: Any) -> QuotedConversation:
@@ -42,18 +37,18 @@ def read_conversation(turn: AbstractTurn | Any, /, **arguments: Any) -> QuotedCo
     recorded. A ToolError for bad arguments, for a conversation out of reach and where nothing can be read;
     a NoTurnError without a turn.
     """
-    return read(turn, arguments)
+    return QuotedConversation.model_validate(read(turn, arguments))
 
 
-def read(turn: AbstractTurn | Any, arguments: Any) -> QuotedConversation:
-    """Like `read_conversation`, with the arguments just as a model sent them."""
+def read(turn: AbstractTurn | Any, arguments: Any) -> dict[str, Any]:
+    """Like `read_conversation`, with the arguments just as a model sent them, as it goes over the wire."""
     with noting_refusals(turn, ReadConversationArguments):
         asked = validated(ReadConversationArguments, arguments)
         fetch = _summary_page if asked.view == "summary" else _messages_page
         return run(turn, lambda reach: fetch(reach, asked))
 
 
-def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[QuotedConversation, list[Given]]:
+def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[dict[str, Any], list[Given]]:
     scope = _scope(reach, asked)
     start, offset = (asked.start or 1, 0) if asked.cursor is None else _resume(asked.cursor, scope, first=1)
     key = door.key_of(asked.conversation_id)
@@ -65,19 +60,12 @@ def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quot
     zone = times.zone_of(reach.turn.time_zone)
     messages = _messages(shown, head, zone, scope)
     beyond = rows[len(shown)] if len(rows) > len(shown) else None
-    result = QuotedConversation(
-        by=_how(head).value,
-        view="messages",
-        conversation=conversation_of(head, zone),
-        messages=messages,
-        summary=None,
-        unavailable=_trimmed(head, start),
-        next_cursor=write_cursor([beyond.number, 0], scope) if beyond and not offset else None,
-    )
-    return result, [_given_messages(head, messages)]
+    following = write_cursor([beyond.number, 0], scope) if beyond and not offset else None
+    page = _page(head, zone, start, messages=messages, next_cursor=following)
+    return page, [_given_messages(head, messages)]
 
 
-def _summary_page(reach: Reach, asked: ReadConversationArguments) -> tuple[QuotedConversation, list[Given]]:
+def _summary_page(reach: Reach, asked: ReadConversationArguments) -> tuple[dict[str, Any], list[Given]]:
     scope = _scope(reach, asked)
     offset = 0 if asked.cursor is None else _resume(asked.cursor, scope, first=0)[1]
     found = door.head(
@@ -87,18 +75,35 @@ def _summary_page(reach: Reach, asked: ReadConversationArguments) -> tuple[Quote
         most=PAGE_CHARACTERS + 1,
     )
     head = _head(reach, found)
-    zone = times.zone_of(reach.turn.time_zone)
     summary = _summary(head, offset, scope)
-    result = QuotedConversation(
-        by=_how(head).value,
-        view="summary",
-        conversation=conversation_of(head, zone),
-        messages=[],
-        summary=summary,
-        unavailable=_trimmed(head, 1),
-        next_cursor=None,
-    )
-    return result, [_given_summary(head, summary)]
+    page = _page(head, times.zone_of(reach.turn.time_zone), 1, view="summary", summary=summary)
+    return page, [_given_summary(head, summary)]
+
+
+def _page(
+    head: door.SessionHead,
+    zone: ZoneInfo,
+    start: int,
+    *,
+    view: str = "messages",
+    messages: Sequence[dict[str, Any]] = (),
+    summary: Summary | None = None,
+    next_cursor: str | None = None,
+) -> dict[str, Any]:
+    """A `QuotedConversation` as it is written, without making one: its models take Python a while."""
+    unavailable = _trimmed(head, start)
+    [conversation] = written([head], zone)
+    return {
+        "kind": "quoted_conversation",
+        "notice": NOTICE,
+        "by": _how(head).value,
+        "view": view,
+        "conversation": conversation,
+        "messages": list(messages),
+        "summary": summary and summary.model_dump(),
+        "unavailable": unavailable and unavailable.model_dump(),
+        "next_cursor": next_cursor,
+    }
 
 
 def _scope(reach: Reach, asked: ReadConversationArguments) -> Scope:
@@ -129,18 +134,16 @@ def _how(head: door.SessionHead) -> How:
 
 def _messages(
     rows: Sequence[door.MessageRow], head: door.SessionHead, zone: ZoneInfo, scope: Scope
-) -> list[Message]:
-    """The messages in their wire form, made all at once: one by one they take Python a while."""
+) -> list[dict[str, Any]]:
     agent, person = (
         short(name, door.NAME_CHARACTERS) if name else None for name in (head.agent_name, head.person_name)
     )
-    return _MESSAGES.validate_python(
-        [_message(row, agent if row.by_agent else person, zone, scope) for row in rows]
-    )
+    return [_message(row, agent if row.by_agent else person, zone, scope) for row in rows]
 
 
 def _message(row: door.MessageRow, name: str | None, zone: ZoneInfo, scope: Scope) -> dict[str, Any]:
     text = cut(row.text or "", MESSAGE_CHARACTERS)
+    cut_short = _truncated(len(text), row.characters, row.offset, [row.number], scope)
     return {
         "number": row.number,
         "speaker": "agent" if row.by_agent else "person",
@@ -151,7 +154,7 @@ def _message(row: door.MessageRow, name: str | None, zone: ZoneInfo, scope: Scop
             "tool_calls": tool_names(row.tool_names, MOST_TOOL_NAMES, TOOL_NAME_CHARACTERS),
         },
         "offset": row.offset,
-        "truncated": _truncated(len(text), row.characters, row.offset, [row.number], scope),
+        "truncated": cut_short and cut_short.model_dump(),
     }
 
 
@@ -184,14 +187,14 @@ def _summary(head: door.SessionHead, offset: int, scope: Scope) -> Summary | Non
     )
 
 
-def _given_messages(head: door.SessionHead, messages: list[Message]) -> Given:
+def _given_messages(head: door.SessionHead, messages: Sequence[dict[str, Any]]) -> Given:
     return Given.of(
         head,
         how=_how(head),
         what=What.MESSAGES if messages else What.TITLE,
-        characters=sum(len(message.quoted.text or "") for message in messages),
-        first_number=messages[0].number if messages else None,
-        last_number=messages[-1].number if messages else None,
+        characters=sum(len(message["quoted"]["text"] or "") for message in messages),
+        first_number=messages[0]["number"] if messages else None,
+        last_number=messages[-1]["number"] if messages else None,
     )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import connections
-from pydantic import BaseModel
 
 from history_access.entries import NONE
 from history_access.models import AbstractTurn
@@ -25,7 +24,10 @@ logger = logging.getLogger("history_access")
 _ARGUMENTS: dict[str, type[Arguments]] = {
     model.tool: model for model in (ListConversationsArguments, ReadConversationArguments)
 }
-_TOOLS: dict[str, Callable[[Any, Any], BaseModel]] = {"list_conversations": listed, "read_conversation": read}
+_TOOLS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
+    "list_conversations": listed,
+    "read_conversation": read,
+}
 
 
 class Toolset:
@@ -89,7 +91,7 @@ class Toolset:
         if tool is None:
             note_refusal(self.turn_id, tool="", code=Code.INVALID_ARGUMENTS.value, argument=None)
             raise invalid(None, f"There is no such tool; there are {', '.join(_TOOLS)}.")
-        return tool(self.turn_id, arguments).model_dump(mode="json")
+        return tool(self.turn_id, arguments)
 
 
 def toolset_for(turn: AbstractTurn | Any) -> Toolset:
