@@ -7,7 +7,7 @@ triggers in silence when a later migration rebuilds the table.
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from django.apps import AppConfig
@@ -203,10 +203,19 @@ def install(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
         if connection.vendor == "postgresql":
             cursor.execute(_REFUSE_SQL)
         for guard in wanted:
-            cursor.execute(guard.statement(connection.vendor) or "", None)
-            if connection.vendor == "postgresql":
-                mark = f'COMMENT ON TRIGGER "{guard.name}" ON "{guard.table}" IS'
-                cursor.execute(f"{mark} '{_digest(guard)}'", None)
+            statements = marked(guard) if connection.vendor == "postgresql" else [guard.statement("sqlite")]
+            for statement in statements:
+                cursor.execute(statement or "", None)
+
+
+def marked(guard: Guard, table: str | None = None) -> Iterator[str]:
+    """The statements that put a guard in place on PostgreSQL and mark it, so that a check knows it again.
+
+    On `table` where that is another one than the guard's own, such as a partition of it.
+    """
+    placed = guard if table is None else replace(guard, table=table)
+    yield f"{placed.statement('postgresql')};"
+    yield f'COMMENT ON TRIGGER "{guard.name}" ON "{placed.table}" IS \'{_digest(guard)}\';'
 
 
 def _drop_unused_functions(connection: BaseDatabaseWrapper, guards: Iterable[Guard]) -> None:
