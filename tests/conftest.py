@@ -2,9 +2,12 @@
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
 from django.test import TransactionTestCase
 
 from settings_catalog import compiled
@@ -81,3 +84,34 @@ def compiled_anew(request: pytest.FixtureRequest) -> Iterator[None]:
 def statements(django_assert_num_queries: Any) -> Any:
     """Assert how many statements a block runs, transaction control included."""
     return django_assert_num_queries
+
+
+@pytest.fixture
+def empty_database(django_db_setup: None, django_db_blocker: Any, tmp_path: Path) -> Iterator[None]:
+    """This process uses an empty database for the length of a test, which migrates it."""
+    given = connection.settings_dict["NAME"]
+    with django_db_blocker.unblock():
+        if connection.vendor == "sqlite":
+            empty = str(tmp_path / "empty.sqlite3")
+        else:
+            empty = f"{given}_empty"
+            _execute(f'CREATE DATABASE "{empty}" TEMPLATE template0')
+        _turn_to(empty)
+        try:
+            yield
+        finally:
+            _turn_to(given)
+            if connection.vendor == "postgresql":
+                _execute(f'DROP DATABASE "{empty}" WITH (FORCE)')
+            connection.close()
+
+
+def _turn_to(name: str) -> None:
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    ContentType.objects.clear_cache()
+
+
+def _execute(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,30 +33,7 @@ CHANGES = "settings_catalog_settingchange"
 OURS = ("history_access", "settings_catalog", "agent_platform")
 
 
-@pytest.fixture(autouse=True)
-def empty_database(django_db_setup: None, django_db_blocker: Any, tmp_path: Path) -> Iterator[None]:
-    """This process uses an empty database for the length of a test."""
-    given = connection.settings_dict["NAME"]
-    with django_db_blocker.unblock():
-        if connection.vendor == "sqlite":
-            empty = str(tmp_path / "empty.sqlite3")
-        else:
-            empty = f"{given}_empty"
-            execute(f'CREATE DATABASE "{empty}" TEMPLATE template0')
-        turn_to(empty)
-        try:
-            yield
-        finally:
-            turn_to(given)
-            if connection.vendor == "postgresql":
-                execute(f'DROP DATABASE "{empty}" WITH (FORCE)')
-            connection.close()
-
-
-def turn_to(name: str) -> None:
-    connection.close()
-    connection.settings_dict["NAME"] = name
-    ContentType.objects.clear_cache()
+pytestmark = pytest.mark.usefixtures("empty_database")
 
 
 def execute(sql: str) -> None:

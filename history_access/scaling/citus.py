@@ -1,7 +1,7 @@
-"""SQL that distributes the tables by workspace on Citus, so that each query of the tools goes to one shard.
+"""SQL that distributes the tables that grow by workspace on Citus, so that each query goes to one shard.
 
-Citus asks that the workspace is in every primary key, unique constraint and foreign key of a distributed
-table. Django's models keep their single keys: only the database's constraints change.
+Citus asks that the workspace is in every primary key, unique constraint and foreign key between distributed
+tables. Django's models keep their single keys: only the database's constraints change.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,25 +14,24 @@ from django.db.models import Model
 
 from settings_catalog.guards import GuardedConfig
 
-WORKSPACE = "workspace_id"
+ForeignKey = tuple[str, str, list[str], str, list[str]]
+"""Table, name, columns, the other table, its columns."""
 
 
 def distribution(connection: BaseDatabaseWrapper, models: Iterable[type[Model]]) -> Iterator[str]:
-    """The statements for these models' tables, those of the record among them.
+    """The statements that distribute the tables of these models that have a workspace in every row.
 
-    A table with a workspace in every row is distributed by it; settings, whose platform rows have none, and
-    people are copied to every node; what seals the record stays where the coordinator keeps it.
+    What they point to (agents, accounts, people) and the settings are copied to every node; what seals the
+    record stays where the coordinator keeps it.
     """
-    models = list(models)
-    roots = {_workspace_of(model) for model in models} - {None}
-    distributed = {one._meta.db_table: WORKSPACE for one in models if _has_workspace(one)}
-    distributed |= {root._meta.db_table: root._meta.pk.column for root in roots if root is not None}
-    copied = {get_user_model()._meta.db_table}
+    columns = {one._meta.db_table: _workspace(one) for one in models}
+    distributed = {table: column for table, column in columns.items() if column is not None}
+    foreign = [one for table in sorted(distributed) for one in _foreign_keys(connection, table)]
+    copied = _pointed_to(connection, distributed) | {get_user_model()._meta.db_table}
     copied |= {one._meta.db_table for one in apps.get_app_config("settings_catalog").get_models()}
     yield "CREATE EXTENSION IF NOT EXISTS citus;"
     yield "SET citus.enable_unsafe_triggers TO on;  -- and for the database: row triggers keep the record"
     yield "BEGIN;"
-    foreign = [one for table in sorted(distributed) for one in _foreign_keys(connection, table)]
     for table, name, *_ in foreign:
         yield f"ALTER TABLE {_quoted(table)} DROP CONSTRAINT {_quoted(name)};"
     for table, column in sorted(distributed.items()):
@@ -42,19 +41,17 @@ def distribution(connection: BaseDatabaseWrapper, models: Iterable[type[Model]])
     for table in sorted(copied):
         yield f"SELECT create_reference_table('{_quoted(table)}');"
     first: dict[str, str] = {}
-    for table, column in sorted(distributed.items(), key=lambda pair: (pair[1] == WORKSPACE, pair[0])):
-        kind = _kind(connection, table, column)
-        beside = first.setdefault(kind, table)
+    for table, column in sorted(distributed.items()):
+        beside = first.setdefault(_kind(connection, table, column), table)
         together = f", colocate_with => '{_quoted(beside)}'" if beside != table else ""
         yield f"SELECT create_distributed_table('{_quoted(table)}', '{column}'{together});"
-    for table, name, columns, other, others in foreign:
-        if other in distributed and other != table:
-            here, there = distributed[table], distributed[other]
-            if _kind(connection, table, here) != _kind(connection, other, there):
-                continue  # of the two tables' workspaces one is text
-            yield _foreign_key(table, name, _with(here, columns), other, _with(there, others))
-        elif other in copied:
-            yield _foreign_key(table, name, columns, other, others)
+    for table, name, here, other, there in foreign:
+        if other in distributed:
+            yield _foreign_key(
+                table, name, _with(distributed[table], here), other, _with(distributed[other], there)
+            )
+        else:
+            yield _foreign_key(table, name, here, other, there)
 
 
 def _foreign_key(table: str, name: str, columns: list[str], other: str, others: list[str]) -> str:
@@ -64,14 +61,20 @@ def _foreign_key(table: str, name: str, columns: list[str], other: str, others: 
     )
 
 
-def _has_workspace(model: type[Model]) -> bool:
-    return any(field.column == WORKSPACE and not field.null for field in model._meta.concrete_fields)
+def _workspace(model: type[Model]) -> str | None:
+    """The column of a model's workspace; None where a row may have none."""
+    fields: Any = model._meta.concrete_fields
+    return next((one.column for one in fields if one.attname == "workspace_id" and not one.null), None)
 
 
-def _workspace_of(model: type[Model]) -> Any:
-    """The model of the workspaces that a model points to; None where it keeps their keys as text."""
-    fields = (field for field in model._meta.concrete_fields if field.column == WORKSPACE)
-    return next((field.related_model for field in fields if field.related_model), None)
+def _pointed_to(connection: BaseDatabaseWrapper, tables: Iterable[str]) -> set[str]:
+    """Every table that these point to by foreign keys, and those that these point to in turn."""
+    distributed, found, waiting = set(tables), set[str](), list(tables)
+    while waiting:
+        others = {other for _, _, _, other, _ in _foreign_keys(connection, waiting.pop())}
+        waiting += others - found - distributed
+        found |= others - distributed
+    return found
 
 
 def _unique(connection: BaseDatabaseWrapper, table: str, column: str) -> Iterator[str]:
@@ -110,10 +113,7 @@ def _truncates(table: str) -> Iterator[str]:
                 yield f"REVOKE TRUNCATE ON {_quoted(table)} FROM PUBLIC, CURRENT_USER;"
 
 
-def _foreign_keys(
-    connection: BaseDatabaseWrapper, table: str
-) -> list[tuple[str, str, list[str], str, list[str]]]:
-    """Each foreign key of a table: table, name, columns, the other table, its columns."""
+def _foreign_keys(connection: BaseDatabaseWrapper, table: str) -> list[ForeignKey]:
     query = (
         "SELECT conname, "
         "ARRAY(SELECT a.attname::text FROM unnest(conkey) WITH ORDINALITY k(n, at) "

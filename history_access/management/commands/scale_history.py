@@ -20,8 +20,9 @@ class Command(BaseCommand):
     """Nothing is run: an operator reads the SQL, tries it on a copy, and runs it while nobody writes."""
 
     help = (
-        "Write SQL for PostgreSQL, for an operator to read and run: `partitions` makes the record a table for "
-        "each month, or adds the next months; `citus` distributes the tables by workspace. Nothing is changed."
+        "Write SQL for PostgreSQL, for an operator to read and run; nothing is changed here. `partitions` "
+        "makes the record a table for each month, or adds the next months; `citus` distributes the tables by "
+        "workspace."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -56,7 +57,8 @@ def _guards() -> Iterator[Any]:
 
 
 def _models() -> list[Any]:
-    """The product's tables, and those of the apps that the platform's conversations belong to."""
-    labels = {model()._meta.app_label for model in (session_model, message_model, turn_model)}
-    found = [one for label in sorted(labels) for one in apps.get_app_config(label).get_models()]
-    return [*found, *apps.get_app_config("history_access").get_models()]
+    """What grows: the platform's conversations, and the record."""
+    return [
+        *(session_model(), message_model(), turn_model()),
+        *apps.get_app_config("history_access").get_models(),
+    ]
