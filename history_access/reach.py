@@ -237,7 +237,7 @@ class TurnReach:
         )
 
     def _turn(self) -> Q:
-        return Q(Exists(live_turns().filter(pk=self.turn.id)))
+        return Q(Exists(live_turns(pk=self.turn.id, workspace_id=self.turn.workspace_id)))
 
     def _reader(self) -> Q:
         reader = self.turn.reader_id
@@ -247,7 +247,8 @@ class TurnReach:
         owner = turn_model().trigger_owner
         if owner is not None:
             one_reader |= Q(**{"sender_id__isnull": True, owner: reader})
-        return Q(Exists(every_turn().filter(one_reader, pk=self.turn.id)))
+        its_own = every_turn(pk=self.turn.id, workspace_id=self.turn.workspace_id)
+        return Q(Exists(its_own.filter(one_reader)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,15 +374,19 @@ def _handover(facts: TurnFacts, agent_id: Any, least: str) -> Handover:
 
 def agent_of(session: Any) -> tuple[Any, Any] | None:
     """The keys of a session's workspace and agent, to ask the right question: it gives no reach by itself."""
-    sessions: Any = session_model()._base_manager.using(primary()).filter(pk=session)
-    found: tuple[Any, Any] | None = sessions.values_list("workspace_id", "agent_id").first()
+    found: tuple[Any, Any] | None = _agents(pk=session).first()
     return found
+
+
+def _agents(**which: Any) -> Any:
+    sessions: Any = session_model()._base_manager.using(primary()).filter(**which)
+    return sessions.values_list("workspace_id", "agent_id")
 
 
 def agent_within(workspace_id: Any, session: Any, *, otherwise: Any) -> Any:
     """The key of the agent of a session of this workspace, `otherwise` where there is no such session."""
-    found = agent_of(session)
-    return found[1] if found and key_text(found[0]) == key_text(workspace_id) else otherwise
+    found = _agents(pk=session, workspace_id=workspace_id).first()
+    return found[1] if found else otherwise
 
 
 def _reach(

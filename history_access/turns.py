@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db.models import (
@@ -38,6 +38,13 @@ from settings_catalog.resolver import Resolution, resolve_each
 
 class NoTurnError(Exception):
     """Asked to read without a turn, or with one that is not in the database: never "everything"."""
+
+
+class TurnKey(NamedTuple):
+    """A turn by its key and its workspace's."""
+
+    pk: Any
+    workspace_id: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,28 +88,31 @@ class TurnFacts:
 def turn_facts(turn: AbstractTurn | Any) -> TurnFacts:
     """The turn as it is in the database, whatever the object at hand remembers; one statement (`reach-now`).
 
-    Takes a turn or its key; a NoTurnError where there is none.
+    Takes a turn, a `TurnKey` or a key; a NoTurnError where there is none. Without a workspace, which a key
+    does not tell, a cluster has to look for it on every shard.
     """
     key = getattr(turn, "pk", turn)
     if key is None:
         raise NoTurnError("history is read for a turn, and there is none")
-    found = _facts(_valid(key))
+    found = _facts(_valid(key), getattr(turn, "workspace_id", None))
     if not found:
         raise NoTurnError(_NO_SUCH_TURN)
     return TurnFacts(**found[0])
 
 
 @compiled(compiled_basis)
-def _facts(key: Any) -> Question:
-    return every_turn().filter(pk=key), _fact_columns()
+def _facts(key: Any, workspace: Any | None) -> Question:
+    which = {} if workspace is None else {"workspace_id": workspace}
+    return every_turn(pk=key, session__workspace_id=F("workspace_id"), **which), _fact_columns()
 
 
-def ended_at(key: Any) -> datetime | None:
-    """When a turn ended, by its key; None while it runs, where there is none any more, and on a platform that
-    does not keep it.
+def ended_at(key: Any, workspace: Any = None) -> datetime | None:
+    """When a turn ended, by its key, and its workspace's where that is known; None while it runs, where there
+    is none any more, and on a platform that does not keep it.
     """
     over = column(turn_model(), "ended_at", None, DateTimeField())
-    return every_turn().filter(pk=_valid(key)).values_list(over, flat=True).first()
+    which = {"pk": _valid(key)} if workspace is None else {"pk": _valid(key), "workspace_id": workspace}
+    return every_turn(**which).values_list(over, flat=True).first()
 
 
 def settings_of(place: Place, *, after: First | None = None) -> tuple[Resolution, Resolution]:
@@ -153,7 +163,7 @@ def _fact_columns() -> dict[str, Any]:
         "agent_name": _name(sessions.agent_name, "session__"),
         "account_name": _name(sessions.account_name, "session__"),
         "time_zone": _named(sessions.time_zone, "session__"),
-        "live": Exists(live_turns().filter(pk=OuterRef("pk"))),
+        "live": Exists(live_turns(pk=OuterRef("pk"), workspace_id=OuterRef("workspace_id"))),
         "reader_active": ExpressionWrapper(_somebody_active(), output_field=BooleanField()),
     }
 
@@ -174,12 +184,13 @@ def _name(path: str | None, prefix: str = "") -> Any:
     return Cast(_named(path, prefix), TextField())
 
 
-def every_turn() -> "QuerySet[AbstractTurn]":
-    """The platform's turns, on the primary database."""
-    return turn_model()._base_manager.using(primary())
+def every_turn(**which: Any) -> "QuerySet[AbstractTurn]":
+    """The platform's turns, or those of them, on the primary database."""
+    return turn_model()._base_manager.using(primary()).filter(**which)
 
 
-def live_turns() -> "QuerySet[AbstractTurn]":
+def live_turns(**which: Any) -> "QuerySet[AbstractTurn]":
     """Turns that have not ended, in sessions that are not deleted (`reach-live-turn`)."""
-    standing = session_model()._base_manager.using(primary()).filter(session_model().not_deleted())
-    return every_turn().filter(turn_model().live(), Exists(standing.filter(pk=OuterRef("session_id"))))
+    standing: Any = session_model()._base_manager.using(primary()).filter(session_model().not_deleted())
+    its_own = standing.filter(pk=OuterRef("session_id"), workspace_id=OuterRef("workspace_id"))
+    return every_turn(**which).filter(turn_model().live(), Exists(its_own))

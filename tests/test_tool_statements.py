@@ -215,3 +215,26 @@ def test_tool_pages_sqlite_reads_the_list_from_an_index(
     assert [
         step for step in steps if "agent_platform_session USING" in step and "platform_session_" in step
     ], steps
+
+
+def test_page_after_page_costs_sqlite_the_same(told: World) -> None:
+    """Counted in steps of its machine, not by the clock: the hundredth page takes what the second does."""
+    if connection.vendor != "sqlite":
+        pytest.skip("the plans of PostgreSQL are looked at above")
+    make_sessions(told, 2000, person=told.mara)
+    tools = told.tools(told.mara)
+    steps = []
+    cursor = None
+    for _ in range(100):
+        counted = [0]
+
+        def count(counted: list[int] = counted) -> int:
+            counted[0] += 1
+            return 0
+
+        connection.connection.set_progress_handler(count, 100)
+        page = tools.call("list_conversations", {"limit": 20, "cursor": cursor})
+        connection.connection.set_progress_handler(None, 0)
+        cursor = page["next_cursor"]
+        steps.append(counted[0])
+    assert steps[-2] <= 1.2 * steps[1]

@@ -55,13 +55,20 @@ def moved_since(reach: Bounds, span: Span, since: datetime, *, last: Position, m
 
     Newest first, at most `most`.
     """
-    return [Position(**row) for row in _moved_since(reach, span, since, last, most=most)]
+    down_to = last if last.moved >= since else None
+    return [Position(**row) for row in _moved_since(reach, span, since, down_to, most=most)]
 
 
 @compiled(compiled_basis, literal=("most",))
-def _moved_since(reach: Bounds, span: Span, since: datetime, last: Position, *, most: int) -> Question:
-    down_to = up_to(session_model(), last.moved, last.key)
-    sessions = reach.sessions().filter(span.condition, down_to, last_moved_at__gte=since)
+def _moved_since(
+    reach: Bounds, span: Span, since: datetime, down_to: Position | None, *, most: int
+) -> Question:
+    """One of the two is where it ends: of two lower bounds SQLite may walk down to the wrong one."""
+    sessions = reach.sessions().filter(span.condition)
+    if down_to is None:
+        sessions = sessions.filter(last_moved_at__gte=since)
+    else:
+        sessions = sessions.filter(up_to(session_model(), down_to.moved, down_to.key))
     columns = {"moved": F("last_moved_at"), "key": F("pk")}
     return sessions.order_by("-last_moved_at", "-pk")[:most], columns
 

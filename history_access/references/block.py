@@ -102,7 +102,9 @@ def _contents(reach: Reach) -> "QuerySet[ExcerptText, Any]":
         ended_at__isnull=True,
     )
     allowed = reach.references_setting.allows(EXCERPTS)
-    words = ExcerptText.objects.using(primary()).filter(Exists(standing), content__isnull=False)
+    words = ExcerptText.objects.using(primary()).filter(
+        Exists(standing), workspace_id=key_text(reach.turn.workspace_id), content__isnull=False
+    )
     shown = words if allowed else words.none()
     return shown.order_by("pk").values_list("content", flat=True)
 

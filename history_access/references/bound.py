@@ -44,10 +44,15 @@ def references_of(turn: AbstractTurn | Any, *, workspace: Any = None) -> tuple[R
     if key is None:
         raise ValueError("name a turn")
     rows = TurnReference.objects.using(primary()).filter(turn_id=key_text(key)).order_by("id")
-    if workspace is not None:
-        rows = rows.filter(workspace_id=key_text(getattr(workspace, "pk", workspace)))
+    whose = getattr(turn, "workspace_id", None) if workspace is None else getattr(workspace, "pk", workspace)
+    if whose is not None:
+        rows = rows.filter(workspace_id=key_text(whose))
     found = tuple(rows)
-    over = ended_at(key) if any(row.ended_at is None for row in found) else None
+    over = (
+        ended_at(key, getattr(turn, "workspace_id", None))
+        if any(row.ended_at is None for row in found)
+        else None
+    )
     return tuple(shown(row, over) for row in found)
 
 
@@ -60,7 +65,7 @@ def take_back(turn: AbstractTurn | Any, reference: Reference | uuid.UUID | str) 
     """
     facts = turn_facts(turn)
     key = reference.id if isinstance(reference, Reference) else _uuid(reference)
-    over = None if facts.live else ended_at(facts.id)
+    over = None if facts.live else ended_at(facts.id, facts.workspace_id)
     taken = key is not None and _lasting(facts).filter(pk=key).update(ended_at=over or timezone.now())
     return facts.live and bool(taken)
 

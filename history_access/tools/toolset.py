@@ -18,6 +18,7 @@ from history_access.tools.errors import Code, ToolError, history_unavailable, in
 from history_access.tools.listing import listed
 from history_access.tools.reading import read
 from history_access.tools.running import FAILED
+from history_access.turns import TurnKey
 
 logger = logging.getLogger("history_access")
 
@@ -33,12 +34,14 @@ _TOOLS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
 class Toolset:
     """The tools of one turn. False where it is offered none, so that its model is not told of any.
 
-    `names` is what was offered when it was made. Every call is checked again when it runs.
+    `names` is what was offered when it was made. Every call is checked again when it runs. With the
+    workspace's key, a cluster need not look for the turn.
     """
 
-    def __init__(self, turn_id: Any, names: tuple[str, ...]) -> None:
+    def __init__(self, turn_id: Any, names: tuple[str, ...], *, workspace_id: Any = None) -> None:
         self.turn_id = turn_id
         self.names = names
+        self._turn = turn_id if workspace_id is None else TurnKey(turn_id, workspace_id)
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -61,7 +64,7 @@ class Toolset:
             return error.as_result()
         except Exception:  # the loop must go on, and the model must not see why
             logger.exception("A history tool failed; nothing was given.")
-            note_refusal(self.turn_id, tool=name, code=Code.HISTORY_UNAVAILABLE.value, argument=None)
+            note_refusal(self._turn, tool=name, code=Code.HISTORY_UNAVAILABLE.value, argument=None)
             return history_unavailable(FAILED).as_result()
 
     def call_text(self, name: str, arguments: Any) -> str:
@@ -89,9 +92,9 @@ class Toolset:
     def _run(self, name: str, arguments: Any) -> dict[str, Any]:
         tool = _TOOLS.get(name) if isinstance(name, str) else None
         if tool is None:
-            note_refusal(self.turn_id, tool="", code=Code.INVALID_ARGUMENTS.value, argument=None)
+            note_refusal(self._turn, tool="", code=Code.INVALID_ARGUMENTS.value, argument=None)
             raise invalid(None, f"There is no such tool; there are {', '.join(_TOOLS)}.")
-        return tool(self.turn_id, arguments)
+        return tool(self._turn, arguments)
 
 
 def toolset_for(turn: AbstractTurn | Any) -> Toolset:
@@ -105,5 +108,5 @@ def toolset_for(turn: AbstractTurn | Any) -> Toolset:
     reach = outline_of(turn)
     if reach.closed_because is not None:
         return Toolset(reach.turn.id, ())
-    by_reference = (ReadConversationArguments.tool,)
-    return Toolset(reach.turn.id, by_reference if reach.setting.value == NONE else tuple(_TOOLS))
+    names = (ReadConversationArguments.tool,) if reach.setting.value == NONE else tuple(_TOOLS)
+    return Toolset(reach.turn.id, names, workspace_id=reach.turn.workspace_id)
