@@ -18,3 +18,17 @@ def floor_of(connection: Any) -> Floor:
 
 
 _CONNECTS = ("dbname", "user", "password", "host", "port")
+
+
+class Chosen:
+    """A router by which everything goes to the database that is measured."""
+
+    alias = "default"
+
+    def db_for_read(self, model: Any, **hints: Any) -> str:
+        """The chosen one."""
+        return Chosen.alias
+
+    def db_for_write(self, model: Any, **hints: Any) -> str:
+        """The chosen one."""
+        return Chosen.alias
