@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin/python -W error
 
-.PHONY: help demo test coverage tampering captured contract bench speed lint golden bench-audit \
+.PHONY: help demo test plain coverage tampering captured contract bench growth soak speed lint golden bench-audit \
 	bench-erasing clean
 
 help:
@@ -16,6 +16,9 @@ help:
 	@echo "make golden  write anew what is made from the code: JSON Schemas, the reference, the rules"
 	@echo "make tampering  every kind of tampering with the record on 200 random records, on both databases"
 	@echo "make bench   the product beside hand-written SQL, the plain ORM and other shapes; SIZE=medium, SIZE=full"
+	@echo "make growth  ten times as much of everything, side by side: five million reads"
+	@echo "make soak    a day of calls in ten minutes: memory, kept SQL and connections"
+	@echo "make plain   the tests with every query built anew, as on a platform that makes no promise for its SQL"
 	@echo "make speed   docs/speed.md and its drawings, from the results of SIZE=medium"
 	@echo "make bench-audit  the auditors' list at a million reads: page 1 against page 1,000"
 	@echo "make bench-erasing  how long readers wait while 5,000 values are erased or pruned"
@@ -48,6 +51,15 @@ lint: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	@SIZE=$(SIZE) $(RUN) -m benchmarks.run $(ARGUMENTS)
+
+growth: $(VENV)/.ready
+	@$(RUN) -m benchmarks.growth $(ARGUMENTS)
+
+soak: $(VENV)/.ready
+	@$(RUN) -m benchmarks.soak $(ARGUMENTS)
+
+plain: $(VENV)/.ready
+	@COMPILED_QUERIES=no $(RUN) -m tests.run $(ARGUMENTS)
 
 speed: $(VENV)/.ready
 	@$(RUN) -m docs.make_speed

@@ -1,6 +1,5 @@
 """The project settings that this app reads, as typed lazy properties."""
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -52,16 +51,9 @@ def named_model(setting: str, label: Any) -> type[Model]:
     if label is None:
         raise LookupError(f"{setting} is not set")
     try:
-        return _model(label)
+        return apps.get_model(label)
     except (AttributeError, LookupError, TypeError, ValueError):  # it may be anything
         raise LookupError(f"{setting} is {label!r}, which names no model") from None
-
-
-@cache
-def _model(label: str) -> type[Model]:
-    """The registry's answer, which stays the same once Django has started; one call asks for some twenty."""
-    model: type[Model] = apps.get_model(label)
-    return model
 
 
 conf = Conf()

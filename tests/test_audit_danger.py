@@ -117,13 +117,13 @@ def test_a_webhook_that_is_made_during_a_call_refuses_the_call(
     chosen(DANGER="refuse")
     open_world.allow("all_accounts")
     open_world.session("hello", person=open_world.mara)
-    tools, write = open_world.tools(open_world.mara), record._write
+    tools, write = open_world.tools(open_world.mara), record._record
 
-    def meanwhile(*given: Any) -> None:
-        write(*given)
+    def meanwhile(*given: Any) -> Any:
         webhook(open_world)
+        return write(*given)
 
-    monkeypatch.setattr(record, "_write", meanwhile)
+    monkeypatch.setattr(record, "_record", meanwhile)
     assert error(tools.call("list_conversations", {}))["code"] == "history_unavailable"
 
 
@@ -227,4 +227,5 @@ def test_the_guard_stands_on_the_registered_entry_alone() -> None:
     from settings_catalog.catalog import get
 
     assert get(HISTORY).guard is danger.guard
-    assert get(HISTORY) == entries.HISTORY_ACCESS
+    assert replace(get(HISTORY), guard=None).choices == entries.HISTORY_ACCESS.choices
+    assert entries.HISTORY_ACCESS.guard is None
