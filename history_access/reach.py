@@ -44,11 +44,10 @@ from history_access.turns import (
     TurnFacts,
     every_turn,
     live_turns,
-    settings_beside,
     settings_of,
     turn_facts,
 )
-from settings_catalog.compiled import First, Question, Rows, compiled
+from settings_catalog.compiled import First, Question, compiled
 from settings_catalog.keys import key_text
 from settings_catalog.resolver import Resolution
 
@@ -325,12 +324,12 @@ SWITCHED_OFF = "History access is switched off for this agent."
 def reach_of(turn: AbstractTurn | Any) -> Reach:
     """What this turn may read now: its row, its agent's settings and its reader's right, read afresh.
 
-    Three statements (two where a database can be asked two things in one), and one more where people may hand
-    over conversations. A NoTurnError where the turn is
+    Three statements, and one more where people may hand over conversations. A NoTurnError where the turn is
     None or not in the database.
     """
     facts = turn_facts(turn)
-    settings, (name, granted) = _settings_and_person(facts, facts.agent_id)
+    settings = settings_of(facts.place)
+    name, granted = look_up_person(facts.reader_id, facts.workspace_id, facts.agent_id)
     return _reach(facts, settings, granted=granted, name=name)
 
 
@@ -361,7 +360,8 @@ def handover_of_any_agent(turn: AbstractTurn | Any, session: Any | None, least: 
 
 
 def _handover(facts: TurnFacts, agent_id: Any, least: str) -> Handover:
-    (setting, references_setting), (name, granted) = _settings_and_person(facts, agent_id)
+    setting, references_setting = settings_of(facts.place)
+    name, granted = look_up_person(facts.reader_id, facts.workspace_id, agent_id)
     return Handover(
         turn=facts,
         setting=setting,
@@ -420,22 +420,8 @@ def look_up_person(person_id: Any, workspace_id: Any, agent_id: Any) -> tuple[st
     """A person's name for the record, and whether they hold `sessions:read` for the agent; one statement."""
     if person_id is None:
         return None, False
-    return _found(_person(person_id, workspace_id, agent_id))
-
-
-def _settings_and_person(
-    facts: TurnFacts, agent_id: Any
-) -> tuple[tuple[Resolution, Resolution], tuple[str | None, bool]]:
-    """The settings of the turn's agent, and of its reader what `look_up_person` says."""
-    if facts.reader_id is None:
-        return settings_of(facts.place), (None, False)
-    asked = _person.asked(facts.reader_id, facts.workspace_id, agent_id)
-    settings, found = settings_beside(facts.place, asked)
-    return settings, _found(found)
-
-
-def _found(rows: Rows) -> tuple[str | None, bool]:
-    return (rows[0]["name"], rows[0]["granted"]) if rows else (None, False)
+    found = _person(person_id, workspace_id, agent_id)
+    return (found[0]["name"], found[0]["granted"]) if found else (None, False)
 
 
 @compiled(compiled_basis)

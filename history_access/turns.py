@@ -31,9 +31,9 @@ from history_access.models.platform import (
     turn_model,
     webhooks,
 )
-from settings_catalog.compiled import Asked, First, Question, Rows, compiled, together
+from settings_catalog.compiled import First, Question, compiled
 from settings_catalog.places import Place
-from settings_catalog.resolver import Resolution, ladder, resolve_each, resolved_each
+from settings_catalog.resolver import Resolution, resolve_each
 
 
 class NoTurnError(Exception):
@@ -120,18 +120,10 @@ def settings_of(place: Place, *, after: First | None = None) -> tuple[Resolution
 
     `after` is written before, where the database can in the same statement.
     """
-    history, references = resolve_each(_SETTINGS, place, after=after)
+    history, references = resolve_each([HISTORY_ACCESS.key, CONVERSATION_REFERENCES.key], place, after=after)
     return history, references
 
 
-def settings_beside(place: Place, other: Asked) -> tuple[tuple[Resolution, Resolution], Rows]:
-    """Like `settings_of`, and what another question finds, in one statement where the database can."""
-    stored, found = together(ladder(_SETTINGS, place), other)
-    history, references = resolved_each(_SETTINGS, place, stored)
-    return (history, references), found
-
-
-_SETTINGS = (HISTORY_ACCESS.key, CONVERSATION_REFERENCES.key)
 _NO_SUCH_TURN = "history is read for a turn, and this one is not in the database"
 
 

@@ -5,7 +5,6 @@ SQL is still that of the one definition: a function builds the queryset, the fir
 opaque parameters in place of keys, times and texts; its SQL is kept, and the next values are bound to it.
 """
 
-import json
 import logging
 import re
 import uuid
@@ -64,50 +63,6 @@ class Answers(Protocol[Arguments]):
     def after(self, first: First | None, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
         """The rows as they are once this was written; a statement sees what was committed before it began."""
 
-    def asked(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> "Asked":
-        """The question, not yet put: see `together`."""
-
-
-class Asked:
-    """A question to the database; `plan` is None where its SQL is not kept."""
-
-    def __init__(
-        self, plan: "_Plan | None", using: str, values: Sequence[Any], build: Callable[[], Question]
-    ):
-        self.plan, self.using, self.values, self._build = plan, using, values, build
-
-    def rows(self, first: First | None = None) -> Rows:
-        """What it finds, once `first` was written."""
-        if self.plan is not None:
-            return _answered(self.plan, self.using, self.values, first)
-        if first is not None:
-            first.alone()
-        return plain(*self._build())
-
-
-def together(one: Asked, other: Asked) -> tuple[Rows, Rows]:
-    """What two questions find: on PostgreSQL in one statement, where both are kept and simple enough."""
-    statement = _both(one, other)
-    if statement is None:
-        return one.rows(), other.rows()
-    connection = connections[one.using]
-    plans = cast("tuple[_Plan, _Plan]", (one.plan, other.plan))
-    given = [*plans[0].bound(connection, one.values), *plans[1].bound(connection, other.values)]
-    with cursor_of(connection) as cursor:
-        cursor.execute(statement, given)
-        [found] = cursor.fetchall()
-    first, second = (plan.read(text) for plan, text in zip(plans, found, strict=True))
-    return first, second
-
-
-def _both(one: Asked, other: Asked) -> str | None:
-    """The statement that asks both, each answer as one text of JSON; None where they are asked apart."""
-    if one.plan is None or other.plan is None or one.using != other.using:
-        return None
-    if one.plan.as_json is None or other.plan.as_json is None:
-        return None
-    return f"SELECT {one.plan.as_json}, {other.plan.as_json}"
-
 
 MOST_PLANS = 2_000
 """How many shapes are kept at most; the oldest go first."""
@@ -158,18 +113,6 @@ class _Plan:
     names: tuple[str, ...] = ()
     converters: tuple[tuple[int, Any, Any], ...] = ()
     has_json: bool = False
-    as_json: str | None = None
-    readers: tuple[tuple[int, Callable[[str], Any]], ...] = ()
-
-    def read(self, text: str | None) -> Rows:
-        """The rows that the statement `as_json` finds."""
-        found = [] if text is None else json.loads(text)
-        for place, reader in self.readers:
-            for row in found:
-                if row[place] is not None:
-                    row[place] = reader(row[place])
-        names = self.names
-        return [dict(zip(names, row, strict=True)) for row in found]
 
     def bound(self, connection: BaseDatabaseWrapper, values: Sequence[Any]) -> list[Any]:
         """The statement's parameters, as the database's driver takes them."""
@@ -223,36 +166,35 @@ def compiled(
     """
 
     def decorated(build: Callable[Arguments, Question]) -> Answers[Arguments]:
-        def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Asked:
-            def question() -> Question:
-                return build(*args, **kwargs)
-
+        def after(first: First | None, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
             rests_on = basis() if conf.compiled_queries else None
-            if rests_on is None:
-                return Asked(None, "", (), question)
-            using, key = rests_on
-            values: list[Any] = []
-            placed = tuple([_shape(given, values) for given in args])
-            named = tuple(
-                [
-                    (name, given if name in literal else _shape(given, values))
-                    for name, given in kwargs.items()
-                ]
-            )
-            shape = (build, using, key, placed, named)
-            plan = _kept.get(shape, _UNKNOWN)
-            if plan is _UNKNOWN:
-                plan = _made(build, using, args, kwargs, literal, values)
-                _keep(shape, plan)
-            return Asked(plan if _fit(values) else None, using, values, question)
+            if rests_on is not None:
+                using, key = rests_on
+                values: list[Any] = []
+                placed = tuple([_shape(given, values) for given in args])
+                named = tuple(
+                    [
+                        (name, given if name in literal else _shape(given, values))
+                        for name, given in kwargs.items()
+                    ]
+                )
+                shape = (build, using, key, placed, named)
+                plan = _kept.get(shape, _UNKNOWN)
+                if plan is _UNKNOWN:
+                    plan = _made(build, using, args, kwargs, literal, values)
+                    _keep(shape, plan)
+                if plan is not None and _fit(values):
+                    return _answered(plan, using, values, first)
+            if first is not None:
+                first.alone()
+            return plain(*build(*args, **kwargs))
 
         @wraps(build)
         def answer(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Rows:
-            return asked(*args, **kwargs).rows()
+            return after(None, *args, **kwargs)
 
         answers = cast("Answers[Arguments]", answer)
-        answers.asked = asked  # type: ignore[method-assign]
-        answers.after = lambda first, *args, **kwargs: asked(*args, **kwargs).rows(first)  # type: ignore[method-assign]
+        answers.after = after  # type: ignore[method-assign]
         return answers
 
     return decorated
@@ -324,10 +266,7 @@ def _compile(question: Question, connection: BaseDatabaseWrapper) -> _Plan:
         return _Plan(statement=None)
     selected = [one for one, _, _ in compiler.select]
     converters = compiler.get_converters(selected)
-    as_json, readers = _json_form(connection, statement, selected, converters)
     return _Plan(
-        as_json=as_json,
-        readers=readers,
         statement=statement,
         given=tuple(given),
         names=tuple(columns),
@@ -338,43 +277,6 @@ def _compile(question: Question, connection: BaseDatabaseWrapper) -> _Plan:
         ),
         has_json=any(isinstance(one.output_field, JSONField) for one in selected),
     )
-
-
-Readers = tuple[tuple[int, Callable[[str], Any]], ...]
-
-_READ: dict[str, Callable[[str], Any]] = {"UUIDField": uuid.UUID, "DateTimeField": datetime.fromisoformat}
-_AS_IN_JSON = frozenset(
-    {
-        *("TextField", "CharField", "BooleanField", "JSONField"),
-        *("IntegerField", "BigIntegerField", "PositiveIntegerField", "PositiveBigIntegerField"),
-        *("AutoField", "BigAutoField", "SmallIntegerField", "PositiveSmallIntegerField"),
-    }
-)
-"""Which fields' values JSON holds as Python has them; of JSON itself, the value."""
-
-
-def _json_form(
-    connection: BaseDatabaseWrapper, statement: str, selected: Sequence[Any], converters: Mapping[int, Any]
-) -> tuple[str | None, Readers]:
-    """SQL for the rows of a statement as one text, with what reads columns from it; None where unsure."""
-    fields = [_target(one.output_field) for one in selected]
-    kinds = [type(field).__name__ for field in fields]
-    if connection.vendor != "postgresql" or not set(kinds) <= _AS_IN_JSON | set(_READ):
-        return None, ()
-    if any(kinds[place] != "JSONField" or fields[place].decoder is not None for place in converters):
-        return None, ()
-    names = ", ".join(f"c{place}" for place in range(len(selected)))
-    rows = f"({statement}) AS found({names})"
-    text = f"(SELECT JSON_AGG(JSON_BUILD_ARRAY({names}))::text FROM {rows})"  # noqa: S608 (Django's SQL)
-    readers = [(place, _READ[kind]) for place, kind in enumerate(kinds) if kind in _READ]
-    return text, tuple(readers)
-
-
-def _target(field: Any) -> Any:
-    """The field of whose values a foreign key's are."""
-    while field.remote_field is not None:
-        field = field.target_field
-    return field
 
 
 def _sooner(converter: Any) -> Any:

@@ -10,7 +10,7 @@ from django.db.models import F, IntegerField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from settings_catalog.catalog import Choice, Entry, Lowered, get
-from settings_catalog.compiled import Asked, First, Question, compiled
+from settings_catalog.compiled import First, Question, compiled
 from settings_catalog.keys import is_storable, stored_text
 from settings_catalog.models import SettingValue
 from settings_catalog.places import Level, Place
@@ -113,19 +113,9 @@ def resolve_each(keys: Sequence[str], place: Place, *, after: First | None = Non
 
     `after` is written before, where the database can in the same statement.
     """
-    return resolved_each(keys, place, ladder(keys, place).rows(after))
-
-
-def ladder(keys: Sequence[str], place: Place) -> Asked:
-    """The question for what stands at a place and above it, for `resolved_each`."""
-    return _ladder.asked(_storable(place.workspace_id), _storable(place.agent_id), keys=tuple(keys))
-
-
-def resolved_each(
-    keys: Sequence[str], place: Place, stored: Sequence[Mapping[str, Any]]
-) -> tuple[Resolution, ...]:
-    """The values of several settings at one place, from the rows of its `ladder`."""
     entries = [get(key) for key in keys]
+    workspace, agent = _storable(place.workspace_id), _storable(place.agent_id)
+    stored = _ladder.after(after, workspace, agent, keys=tuple(keys))
     return tuple(
         _resolved(entry, place, [row for row in stored if row["entry"] == entry.key]) for entry in entries
     )

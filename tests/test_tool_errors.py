@@ -410,7 +410,7 @@ def test_a_database_that_fails_at_any_statement_gives_nothing(open_world: World)
             with connection.execute_wrapper(failing_at(position, failure, [])):
                 assert refusal(tools.call(tool, arguments)) == ("history_unavailable", None), sql
             assert TurnConversationRead.objects.count() == recorded, sql
-        assert len(seen) > 4
+        assert len(seen) > 5
         assert tools.call(tool, arguments) == expected
 
 
@@ -418,10 +418,10 @@ def test_a_database_that_fails_at_any_statement_gives_nothing(open_world: World)
 def test_python_callers_get_a_tool_error(world: World, tools: Toolset, failure: type[Exception]):
     """tool-errors: whichever of the database's errors it was."""
     turn, session = Turn.objects.get(pk=tools.turn_id), world.session("hello")
-    with connection.execute_wrapper(failing_at(4, failure, [])), pytest.raises(ToolError) as found:
+    with connection.execute_wrapper(failing_at(5, failure, [])), pytest.raises(ToolError) as found:
         list_conversations(turn)
     assert refusal(found.value.as_result()) == ("history_unavailable", None)
-    with connection.execute_wrapper(failing_at(4, failure, [])), pytest.raises(ToolError) as found:
+    with connection.execute_wrapper(failing_at(5, failure, [])), pytest.raises(ToolError) as found:
         read_conversation(turn, conversation_id=str(session.pk))
     assert refusal(found.value.as_result()) == ("history_unavailable", None)
 

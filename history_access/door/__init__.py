@@ -5,7 +5,7 @@ from the database only what is returned.
 """
 
 from history_access.door.conversations import account_key, head, key_of, looked_up, moved_since, newest
-from history_access.door.messages import chosen, ends, page, page_and_head
+from history_access.door.messages import chosen, ends, page
 from history_access.door.picking import among, offer_of, offered
 from history_access.door.rows import (
     LARGEST_NUMBER,
@@ -45,5 +45,4 @@ __all__ = [
     "offer_of",
     "offered",
     "page",
-    "page_and_head",
 ]

@@ -19,7 +19,7 @@ from history_access.models.platform import (
 from history_access.models.reads import KEY_LENGTH
 from history_access.models.text import characters, piece
 from history_access.reach import truth
-from settings_catalog.compiled import Asked, Question, compiled
+from settings_catalog.compiled import Question, compiled
 from settings_catalog.keys import exact_key
 
 
@@ -80,13 +80,8 @@ def head(
 
     With `summary_from`, also at most `most` characters of its summary from that offset on.
     """
-    found = head_asked(reach, key, summary_from=summary_from, most=most).rows()
+    found = _head(reach, looked_up(reach, key), summary_from, most=most)
     return SessionHead(**found[0]) if found else None
-
-
-def head_asked(reach: Bounds, key: Any | None, *, summary_from: int | None = None, most: int = 0) -> Asked:
-    """The question for a `head`."""
-    return _head.asked(reach, looked_up(reach, key), summary_from, most=most)
 
 
 @compiled(compiled_basis, literal=("most",))

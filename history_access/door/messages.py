@@ -7,13 +7,13 @@ from django.db.models import Case, F, IntegerField, Q, QuerySet, Subquery, TextF
 from django.db.models.aggregates import Sum
 from django.db.models.functions import Coalesce, Greatest, Least, RowNumber
 
-from history_access.door.conversations import head_asked, looked_up
-from history_access.door.rows import LARGEST_NUMBER, Bounds, Caps, MessageRow, Piece, SessionHead
+from history_access.door.conversations import looked_up
+from history_access.door.rows import LARGEST_NUMBER, Bounds, Caps, MessageRow, Piece
 from history_access.models import AbstractMessage
 from history_access.models.platform import compiled_basis, message_model, primary
 from history_access.models.text import characters, piece
 from history_access.reach import truth
-from settings_catalog.compiled import Asked, Question, compiled, plain, together
+from settings_catalog.compiled import Question, compiled, plain
 
 
 def page(reach: Bounds, key: Any | None, *, start: int, offset: int, caps: Caps) -> list[MessageRow]:
@@ -22,21 +22,10 @@ def page(reach: Bounds, key: Any | None, *, start: int, offset: int, caps: Caps)
     A negative `start` counts from the end. `offset` is where the first message's text starts. A message
     beyond the caps comes without text: it begins the next page. [] for a session out of reach.
     """
-    return [MessageRow(**row) for row in _asked(reach, key, start, offset, caps).rows()]
-
-
-def page_and_head(
-    reach: Bounds, key: Any | None, *, start: int, offset: int, caps: Caps
-) -> tuple[list[MessageRow], SessionHead | None]:
-    """A `page` of a session and its `head`: in one statement where the database can, else the head after."""
-    page, head = together(_asked(reach, key, start, offset, caps), head_asked(reach, key))
-    return [MessageRow(**row) for row in page], SessionHead(**head[0]) if head else None
-
-
-def _asked(reach: Bounds, key: Any | None, start: int, offset: int, caps: Caps) -> Asked:
     first = min(start, LARGEST_NUMBER) if start >= 0 else None
     back = None if first is not None else min(-start, LARGEST_NUMBER)
-    return _page.asked(reach, looked_up(reach, key), first, offset, back=back, caps=caps)
+    found = _page(reach, looked_up(reach, key), first, offset, back=back, caps=caps)
+    return [MessageRow(**row) for row in found]
 
 
 @compiled(compiled_basis, literal=("back", "caps"))

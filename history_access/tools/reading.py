@@ -54,8 +54,8 @@ def _messages_page(reach: Reach, asked: ReadConversationArguments) -> tuple[dict
     key = door.key_of(asked.conversation_id)
     most = 1 if offset else min(asked.limit, MOST_READ)
     caps = door.Caps(messages=most, message_characters=MESSAGE_CHARACTERS, page_characters=PAGE_CHARACTERS)
-    rows, found = door.page_and_head(reach, key, start=start, offset=offset, caps=caps)
-    head = _head(reach, found)
+    rows = door.page(reach, key, start=start, offset=offset, caps=caps)
+    head = _head(reach, door.head(reach, key))
     shown = [row for row in rows if row.text is not None]
     zone = times.zone_of(reach.turn.time_zone)
     messages = _messages(shown, head, zone, scope)
