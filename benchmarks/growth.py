@@ -51,7 +51,15 @@ Jobs = dict[str, Callable[[], Any]]
 
 
 def main(reads: int, sessions: int, rounds: int) -> None:
-    """Fill both, measure, print, and write the results."""
+    """Measure, print, and write the results."""
+    result = grown(reads, sessions, rounds)
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(text(result))
+
+
+def grown(reads: int, sessions: int, rounds: int) -> dict[str, Any]:
+    """Fill both databases and measure, ready for JSON; in a process of its own, since it starts Django."""
     _two_databases()
     jobs: dict[str, Jobs] = {}
     for alias, times in ((SMALL, 1), (LARGE, TIMES)):
@@ -59,19 +67,18 @@ def main(reads: int, sessions: int, rounds: int) -> None:
         print(f"filling {times * reads:,} reads, {times * sessions:,} conversations", file=sys.stderr)
         jobs[alias] = _jobs(times * reads, times * sessions)
     taken = _measured(jobs, rounds)
-    result = {"reads": reads, "sessions": sessions, "times": TIMES, "rounds": rounds, "jobs": {}}
+    result: dict[str, Any] = {"reads": reads, "sessions": sessions, "times": TIMES, "rounds": rounds}
+    result["jobs"] = {}
     for name in jobs[SMALL]:
         small, large = taken[SMALL, name], taken[LARGE, name]
         found = ratio(large, small)
-        result["jobs"][name] = {  # type: ignore[index]
+        result["jobs"][name] = {
             "small_ms": round(Spread.of(small).median * 1000, 3),
             "large_ms": round(Spread.of(large).median * 1000, 3),
             "ratio": [round(one, 3) for one in (found.median, found.low, found.high)],
             "reached": found.median <= MOST,
         }
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(text(result))
+    return result
 
 
 def text(result: dict[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""Writes `docs/speed.md` and its drawings from what `make bench SIZE=medium` found: `make speed`."""
+"""Writes `docs/speed.md` and its drawings: `make speed`.
+
+From what `make bench SIZE=medium`, `make growth` and `make soak` found.
+"""
 
 import json
 import os
@@ -7,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).with_name("speed.md")
-RESULT = PAGE.parent.parent / "benchmarks" / "results" / "medium.json"
+RESULTS = PAGE.parent.parent / "benchmarks" / "results"
+RESULT, GROWTH, SOAK = (RESULTS / f"{name}.json" for name in ("medium", "growth", "soak"))
 
 _LEAD = """# Speed
 
@@ -33,7 +37,9 @@ make bench                # a small corpus, some minutes on two cores
 make bench SIZE=medium    # the one below, some ten minutes
 make bench SIZE=full      # 200,000 sessions, 4 million messages: half an hour, 8 GB of disk
 make bench ARGUMENTS="small 31 sqlite"    # another number of rounds, one database only
-make speed                # this page, from benchmarks/results/medium.json
+make growth               # ten times as much of everything, some five minutes
+make soak                 # ten minutes of calls
+make speed                # this page, from benchmarks/results/*.json
 ```
 
 It needs nothing but what `make test` needs: PostgreSQL comes from a pip package and is gone afterwards. The
@@ -52,8 +58,8 @@ _NOT = """## What is not measured
 - Memory that is too small: everything here fits.
 - Connections: all shapes keep one. The product's has `prepare_threshold` set in `OPTIONS`, as an operator
   sets it who has no connection pooler in between.
-- Writing conversations, sealing the record (`make bench-erasing` measures who waits for erasing and
-  pruning), and the pages of auditors (`make bench-audit`).
+- Writing conversations; who waits while the record is erased or pruned (`make bench-erasing`), and the pages
+  of auditors (`make bench-audit`), which have figures of their own.
 - Conversations with very long messages, or with text that is not ASCII.
 """
 
@@ -91,12 +97,13 @@ def _page(result: dict[str, Any], drawings: list[str]) -> str:
     for name, found in result["databases"].items():
         parts += [f"### {_TITLES[name]}\n", "\n".join(goals(found)) + "\n"]
         parts += list(_together(found))
-    parts += [_REPEAT, _NOT, "## All times\n"]
+    parts += [*_grown(), *_soaked(), _REPEAT, _NOT, "## All times\n"]
     for name, found in result["databases"].items():
         parts += [f"### All times on {_TITLES[name]}\n", "\n".join(shapes(found)) + "\n"]
     return "\n".join(parts)
 
 
+_VERDICTS = {True: "reached", False: "**not reached**"}
 _TITLES = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}
 
 
@@ -136,6 +143,47 @@ def _together(found: dict[str, Any]) -> Iterator[str]:
             for work, of in found["calls_a_second"].items()
         ]
         yield "\n".join(["| | product | floor |", "|---|---|---|", *rows]) + "\n"
+
+
+def _grown() -> Iterator[str]:
+    """What ten times as much of everything costs."""
+    result = json.loads(GROWTH.read_text(encoding="utf-8"))
+    times, reads, sessions = result["times"], result["reads"], result["sessions"]
+    yield "## Ten times as much\n"
+    yield (
+        f"On PostgreSQL, side by side in one run of {result['rounds']} rounds: a record of {reads:,} reads "
+        f"and an agent of {sessions:,} conversations, and a record of {times * reads:,} and an agent of "
+        f"{times * sessions:,}. At most 1.3 times as long is wanted.\n"
+    )
+    rows = [
+        f"| {name} | {one['small_ms']:.2f} | {one['large_ms']:.2f} | {one['ratio'][0]:.2f} "
+        f"| {one['ratio'][1]:.2f}–{one['ratio'][2]:.2f} | {_VERDICTS[one['reached']]} |"
+        for name, one in result["jobs"].items()
+    ]
+    yield "\n".join(["| | ms | tenfold, ms | ratio | spread | |", "|---|---|---|---|---|---|", *rows]) + "\n"
+
+
+def _soaked() -> Iterator[str]:
+    """What a day of calls leaves behind."""
+    result = json.loads(SOAK.read_text(encoding="utf-8"))
+    counts, settled, last = result["counts"], result["settled"], result["last"]
+    changes, turns = counts["rights and settings changed"], counts["turns begun and ended"]
+    yield "## A day of calls in ten minutes\n"
+    yield (
+        f"Four clients list and read without a pause for {result['seconds']} seconds. Meanwhile rights and a "
+        f"setting change {changes:,} times, {turns:,} turns begin and end in conversations that are opened "
+        f"for them, and the record is sealed {counts['seals']:,} times: {last['calls']:,} calls and changes "
+        f"in all, {len(result['failed'])} failures.\n"
+    )
+    rows = [
+        f"| {words} | {settled[name]:,} | {last[name]:,} |"
+        for words, name in (
+            ("memory of the process, MB", "memory_mb"),
+            ("statements kept", "kept_statements"),
+            ("connections", "connections"),
+        )
+    ]
+    yield "\n".join(["| | after a fifth of the time | at the end |", "|---|---|---|", *rows]) + "\n"
 
 
 if __name__ == "__main__":
