@@ -192,7 +192,8 @@ class PostgreSQLFloor:
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.connection = psycopg.connect(**given, autocommit=True, prepare_threshold=0)
         self.cursor = self.connection.cursor(row_factory=dict_row, binary=True)
-        self.cursor.execute("SET enable_sort TO off")  # a plan kept for all values may sort whole accounts
+        for setting in ("enable_sort TO off", "plan_cache_mode TO force_generic_plan"):
+            self.cursor.execute(f"SET {setting}")  # plans are kept, and go down an index for any value
         if self.cursor.execute("SHOW synchronous_commit").fetchone() != {"synchronous_commit": "on"}:
             raise RuntimeError("synchronous_commit is off: what is compared would not be durable alike")
 

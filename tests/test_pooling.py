@@ -3,8 +3,10 @@
 PgBouncer is Debian's package; without it, those tests are skipped.
 """
 
+import os
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -33,13 +35,15 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 2
+query_wait_timeout = 10
+server_connect_timeout = 3
 logfile = {folder}/pgbouncer.log
 pidfile = {folder}/pgbouncer.pid
 """
 
 
 @pytest.fixture(params=["psycopg's pool", "PgBouncer"])
-def pooled(request: pytest.FixtureRequest, open_world: World, tmp_path: Path) -> Iterator[World]:
+def pooled(request: pytest.FixtureRequest, open_world: World) -> Iterator[World]:
     """A world with some conversations, and every connection through a pool."""
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no pools")
@@ -50,7 +54,7 @@ def pooled(request: pytest.FixtureRequest, open_world: World, tmp_path: Path) ->
     kept = dict(connection.settings_dict)
     connection.close()
     if request.param == "PgBouncer":
-        with pgbouncer(tmp_path) as address:
+        with pgbouncer() as address:
             connection.settings_dict.update(address)
             yield open_world
             connection.close()
@@ -66,8 +70,8 @@ def pooled(request: pytest.FixtureRequest, open_world: World, tmp_path: Path) ->
 class pgbouncer:  # noqa: N801 (it is used like a function)
     """A PgBouncer in transaction mode in front of the tests' database."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="history-access-pgbouncer-"))
 
     def __enter__(self) -> dict[str, Any]:
         program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
@@ -83,15 +87,17 @@ class pgbouncer:  # noqa: N801 (it is used like a function)
         )
         (self.folder / "pgbouncer.ini").write_text(config, encoding="utf-8")
         self.folder.chmod(0o777)
-        as_whom = ["-u", "nobody"]
-        self.process = subprocess.Popen(
-            [program, "-q", *as_whom, str(self.folder / "pgbouncer.ini")], stderr=subprocess.DEVNULL
-        )
+        socket = Path(str(given.get("host")))
+        owner = socket.owner() if socket.is_dir() else "nobody"
+        as_whom = ["-u", owner] if os.geteuid() == 0 else []  # it refuses to run as root
+        command = [program, "-q", *as_whom, str(self.folder / "pgbouncer.ini")]
+        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         return {"HOST": "127.0.0.1", "PORT": str(PORT), "DISABLE_SERVER_SIDE_CURSORS": True}
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
         self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def until_it_answers() -> None:

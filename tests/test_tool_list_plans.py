@@ -14,6 +14,7 @@ import pytest
 from django.db import connection
 
 from history_access.agent_platform.models import Account, Agent, Session
+from history_access.references import desk_for, offerable_conversations
 from history_access.tools import toolset_for
 from tests.worlds import NOON, World
 
@@ -108,3 +109,23 @@ def test_tool_list_keeps_a_plan_that_goes_down_an_index(crowded: World, whose: s
     for plan in kept_plans(pages):
         assert "Sort" not in plan, plan
         assert "Seq Scan on agent_platform_session" not in plan, plan
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_what_a_person_picks_from_comes_off_an_index_too(crowded: World, granted: bool) -> None:
+    """refs-discovery: outside the tools' transaction, and with a plan that is kept for every person."""
+    crowded.allow("all_accounts")
+    crowded.allow_references()
+    crowded.grant(crowded.mara, "runs:read")
+    if granted:
+        crowded.grant(crowded.mara)
+    desk = desk_for(crowded.mara, str(crowded.agent.pk))
+    first = offerable_conversations(crowded.mara, desk, limit=5)
+    assert len(first.offers) == 5
+
+    def pages() -> None:
+        offerable_conversations(crowded.mara, desk, limit=5)
+        offerable_conversations(crowded.mara, desk, limit=5, cursor=first.next_cursor)
+
+    for plan in kept_plans(pages):
+        assert "Sort" not in plan, plan
