@@ -23,7 +23,7 @@ from benchmarks.works import (
 Points = Sequence[tuple[float, float]]
 
 _WIDTH, _HEIGHT = 800, 360
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 560, 44, 310
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 570, 44, 310
 _STYLE = """
   text { fill: #3a444b; font: 13px system-ui, sans-serif }
   .title { font-weight: 600 }

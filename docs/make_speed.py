@@ -15,7 +15,7 @@ RESULT, GROWTH, SOAK = (RESULTS / f"{name}.json" for name in ("medium", "growth"
 
 _LEAD = """# Speed
 
-Made by `make speed` from the results of one run; a test fails where the page and the results differ.
+Made by `make speed` from the results of one run for each database; a test fails where the two differ.
 
 What counts here are ratios within one run. Milliseconds are the machine's, and a busy machine's are larger.
 
