@@ -42,6 +42,12 @@ def building() -> Iterator[list[str]]:
         SQLCompiler.as_sql = original  # type: ignore[method-assign]
 
 
+@pytest.fixture(autouse=True)
+def sql_is_kept(settings: Any) -> None:
+    """SQL is kept here, also where the rest of a run is without it."""
+    settings.SETTINGS_CATALOG_COMPILED_QUERIES = True
+
+
 @pytest.fixture
 def told(world: World) -> World:
     world.allow("all_accounts")

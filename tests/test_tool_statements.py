@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -21,8 +22,9 @@ from history_access.reach import reach_of
 from history_access.tools import toolset_for
 from tests.worlds import NOON, World
 
-RECORDING = 1 if connection.vendor == "postgresql" else 3
-"""Reads, names and the look at the setting are one statement where a database can write and ask in one."""
+TOGETHER = connection.vendor == "postgresql" and settings.SETTINGS_CATALOG_COMPILED_QUERIES
+RECORDING = 1 if TOGETHER else 3
+"""Reads, names and the look at the setting are one statement where SQL is kept and a database can do it."""
 
 TRANSACTION = ("BEGIN", "COMMIT", "SET TRANSACTION", "SAVEPOINT", "RELEASE")
 
