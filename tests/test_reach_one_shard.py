@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from history_access.agent_platform.models import Message, Session, Turn
+from history_access.agent_platform.models import Message, Session, Turn, Workspace
 from history_access.models import (
     ExcerptText,
     RecordedName,
@@ -20,6 +20,7 @@ from history_access.models import (
     TurnConversationRead,
     TurnReference,
 )
+from history_access.reach import NoTurnError
 from history_access.references import (
     attach_excerpt,
     bind_references,
@@ -31,6 +32,7 @@ from history_access.references import (
     take_back,
 )
 from history_access.tools import toolset_for
+from tests.sealed_records import without_guards
 from tests.worlds import World
 
 GROWING = {
@@ -167,6 +169,21 @@ def test_every_statement_names_the_workspace(told: World, settings: Any, job: st
 def test_a_statement_without_it_is_found(sql: str, tables: list[str]) -> None:
     """The opposite: what the test above looks for."""
     assert unnamed(sql) == tables
+
+
+def test_reach_agent_what_stands_under_another_workspace_is_not_read(told: World) -> None:
+    """Whoever put it there: the opposite of what the statements name."""
+    elsewhere = Workspace.objects.create(name="Elsewhere")
+    session = told.session("hello", "there", person=told.mara)
+    turn, moved = told.turn(told.mara), told.turn(told.mara)
+    with without_guards():
+        Message.objects.filter(session=session, number=2).update(workspace=elsewhere)
+        Turn.objects.filter(pk=moved.pk).update(workspace=elsewhere)
+    page = toolset_for(turn).call("read_conversation", {"conversation_id": str(session.pk)})
+    assert [one["number"] for one in page["messages"]] == [1]
+    for one in (moved.pk, moved, Turn.objects.get(pk=moved.pk)):
+        with pytest.raises(NoTurnError):
+            toolset_for(one)
 
 
 @pytest.mark.parametrize("job", JOBS)
