@@ -5,6 +5,7 @@ PgBouncer is Debian's package; without it, those tests are skipped.
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -22,7 +23,6 @@ from history_access.tools import toolset_for
 from history_access.verifying import verify
 from tests.worlds import World, listed, read
 
-PORT = 16_432
 CLIENTS, CALLS = 4, 15
 
 POOLER = """
@@ -72,6 +72,8 @@ class pgbouncer:  # noqa: N801 (it is used like a function)
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="history-access-pgbouncer-"))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
 
     def __enter__(self) -> dict[str, Any]:
         program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
@@ -82,17 +84,17 @@ class pgbouncer:  # noqa: N801 (it is used like a function)
             host=given.get("host") or "localhost",
             port=given.get("port") or 5432,
             user=given.get("user") or "postgres",
-            listens=PORT,
+            listens=self.port,
             folder=self.folder,
         )
         (self.folder / "pgbouncer.ini").write_text(config, encoding="utf-8")
         self.folder.chmod(0o777)
-        socket = Path(str(given.get("host")))
-        owner = socket.owner() if socket.is_dir() else "nobody"
+        sockets = Path(str(given.get("host")))
+        owner = sockets.owner() if sockets.is_dir() else "nobody"
         as_whom = ["-u", owner] if os.geteuid() == 0 else []  # it refuses to run as root
         command = [program, "-q", *as_whom, str(self.folder / "pgbouncer.ini")]
         self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        return {"HOST": "127.0.0.1", "PORT": str(PORT), "DISABLE_SERVER_SIDE_CURSORS": True}
+        return {"HOST": "127.0.0.1", "PORT": str(self.port), "DISABLE_SERVER_SIDE_CURSORS": True}
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
