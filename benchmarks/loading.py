@@ -34,6 +34,8 @@ WHOLE, ENTRY = "benchmark_whole_conversation", "benchmark_entry"
 """Tables for the shapes of others: a conversation in one row of JSON, and a row of JSON for each message."""
 
 _OTHERS = (
+    f"DROP TABLE IF EXISTS {WHOLE}",
+    f"DROP TABLE IF EXISTS {ENTRY}",
     f"CREATE TABLE {WHOLE} (session_id char(32) PRIMARY KEY, body text NOT NULL)",
     f"CREATE TABLE {ENTRY} (session_id char(32), number integer, body text NOT NULL, "
     "PRIMARY KEY (session_id, number))",
