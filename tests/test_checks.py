@@ -403,16 +403,24 @@ def test_what_postgresql_must_not_do_on_our_connections_is_found(
 def test_commits_that_do_not_wait_are_found_wherever_that_is_said(
     committed_db: None, where: str, how: str | None, says: str, hint: str
 ) -> None:
-    """As a new connection finds it; each is taken back afterwards."""
+    """As a new connection finds it; each is taken back afterwards.
+
+    The role is one of this test's own: everybody else's connections are those of the server's one.
+    """
     connection = connections["default"]
-    quoted = {"name": connection.ops.quote_name(connection.settings_dict["NAME"]), "role": "CURRENT_USER"}
-    given = connection.settings_dict["OPTIONS"]
+    name, quote = connection.settings_dict["NAME"], connection.ops.quote_name
+    quoted = {"name": quote(name), "role": quote(f"{name}_forgetful")}
+    kept = dict(connection.settings_dict)
+    given = kept["OPTIONS"]
+    asked(f"CREATE ROLE {quoted['role']} SUPERUSER LOGIN")
     try:
         if how is None:
             connection.settings_dict["OPTIONS"] = {**given, "options": "-c synchronous_commit=off"}
         else:
             asked(f"{how.format(**quoted)} synchronous_commit = off")
         connection.close()
+        if how is not None and "{role}" in how:
+            connection.settings_dict["USER"] = f"{name}_forgetful"
         (message,) = checks.check_postgresql(None, databases=["default"])
         assert (
             message.id == "history_access.W005"
@@ -421,9 +429,11 @@ def test_commits_that_do_not_wait_are_found_wherever_that_is_said(
         )
         assert hint.replace("the role", "<the role>") in message.hint
     finally:
-        connection.settings_dict["OPTIONS"] = given
+        connection.close()
+        connection.settings_dict.update(kept)
         if how is not None:
             asked(f"{how.format(**quoted).removesuffix('SET')} RESET synchronous_commit")
+        asked(f"DROP ROLE {quoted['role']}")
         connection.close()
     assert checks.check_postgresql(None, databases=["default"]) == []
 
