@@ -42,7 +42,7 @@ GROWING = {
         *(TurnConversationRead, RecordedName, TurnReference, ReferenceSubmission, ExcerptText, Refusal),
     )
 }
-TOUCHED = re.compile(r'(?:FROM|JOIN|INTO|UPDATE) "(\w+)"(?: ([A-Z]+\d+)\b)?')
+TOUCHED = re.compile(r'(?:FROM|JOIN|INTO|UPDATE) "(\w+)"(?: "?([A-Z]+\d+)\b)?')
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def unnamed(sql: str) -> list[str]:
 def names_workspace(statement: str, match: "re.Match[str]") -> bool:
     if match[0].startswith("INTO"):
         return '"workspace_id"' in statement[match.end() :].partition(")")[0]
-    column = rf'{match[2] or re.escape(chr(34) + match[1] + chr(34))}\."workspace_id"'
+    column = rf'"?{match[2] or match[1]}"?\."workspace_id"'
     within = scope(statement, match.start())
     return re.search(rf"{column}\)? (?:=|IN)|= \(?{column}", within) is not None
 

@@ -4,21 +4,21 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BooleanField, F, Func, QuerySet, TextField, Value
+from django.db.models import F, Func, Lookup, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
 
 
-def beyond(model: Any, moved: datetime, key: Any) -> Func:
+def beyond(model: Any, moved: datetime, key: Any) -> "Lookup[Any]":
     """The sessions after (moved, key) in the order newest first.
 
     In SQL: `(last_moved_at, id) < (moved, key)`, the same on PostgreSQL and SQLite.
     """
-    return _compared(model, {"last_moved_at": moved, model._meta.pk.name: key}, " < ")
+    return _compared(model, {"last_moved_at": moved, model._meta.pk.name: key}, _Less)
 
 
-def up_to(model: Any, moved: datetime, key: Any) -> Func:
+def up_to(model: Any, moved: datetime, key: Any) -> "Lookup[Any]":
     """The others: those down to (moved, key), which is among them."""
-    return _compared(model, {"last_moved_at": moved, model._meta.pk.name: key}, " >= ")
+    return _compared(model, {"last_moved_at": moved, model._meta.pk.name: key}, _NotLess)
 
 
 def in_pages(rows: "QuerySet[Any, Any]", *columns: str, size: int) -> Iterator[Any]:
@@ -35,22 +35,43 @@ def in_pages(rows: "QuerySet[Any, Any]", *columns: str, size: int) -> Iterator[A
         if len(page) < size:
             return
         values = {name: last[name] if isinstance(last, dict) else getattr(last, name) for name in columns}
-        page = list(ordered.filter(_compared(rows.model, values, " > "))[:size])
+        page = list(ordered.filter(_compared(rows.model, values, _Greater))[:size])
 
 
-def _compared(model: Any, values: Mapping[str, Any], sign: str) -> Func:
+class _Comparison(Lookup):
+    """Two rows compared. As a lookup it stands in WHERE by itself: of another condition Django's SQLite asks
+    whether it is true, and then it uses no index.
+    """
+
+    prepare_rhs = False
+    sign = ""
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        """The comparison in SQL."""
+        left, of_left = compiler.compile(self.lhs)
+        right, of_right = compiler.compile(self.rhs)
+        return f"{left} {self.sign} {right}", (*of_left, *of_right)
+
+
+class _Less(_Comparison):
+    lookup_name, sign = "row_less", "<"
+
+
+class _NotLess(_Comparison):
+    lookup_name, sign = "row_not_less", ">="
+
+
+class _Greater(_Comparison):
+    lookup_name, sign = "row_greater", ">"
+
+
+def _compared(model: Any, values: Mapping[str, Any], how: type[_Comparison]) -> "Lookup[Any]":
     columns = [F(name) for name in values]
     given = [
         value if isinstance(value, Combinable) else Value(value, output_field=model._meta.get_field(name))
         for name, value in values.items()
     ]
-    return Func(
-        _row(*columns),
-        _row(*given),
-        template="%(expressions)s",
-        arg_joiner=sign,
-        output_field=BooleanField(),
-    )
+    return how(_row(*columns), _row(*given))
 
 
 def _row(*columns: Combinable) -> Func:
